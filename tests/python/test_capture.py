@@ -215,6 +215,36 @@ def test_vectors_take_each_packet_once(tmp_path: Path) -> None:
     assert found.counts["tcp_segments"] == 14
 
 
+def in_sections(tmp_path: Path, *sections: bytes) -> Path:
+    path = tmp_path / "packets.pcapng"
+    path.write_bytes(b"".join(sections))
+    return path
+
+
+def test_a_capture_goes_on_in_a_second_section(tmp_path: Path) -> None:
+    seen = conversation().seen
+    whole = measure(written(tmp_path, seen)).as_dict()
+    parts = [one for one in seen if one[0] < 300 * MS], [one for one in seen if one[0] >= 300 * MS]
+    assert measure(in_sections(tmp_path, *map(pcapng, parts))).as_dict() == whole
+
+
+@pytest.mark.parametrize("read", [measure, lambda path: convert(path, path.with_suffix(".cvec"))])
+def test_captures_of_the_same_time_are_not_taken_for_one(tmp_path: Path, read) -> None:  # type: ignore[no-untyped-def]
+    once = pcapng(conversation().seen)
+    with pytest.raises(BadInput, match=r"a section that begins at 0 s after one from 0 to 0\.\d+ s: .* after 28 whole"):
+        read(in_sections(tmp_path, once, once))
+    apart = [pcapng(conversation().seen, places=places) for places in ((AFTER,), (BEFORE, DROPPED))]
+    with pytest.raises(BadInput, match="expected a capture, not several of the same time"):
+        read(in_sections(tmp_path, *apart))
+
+
+def test_an_interface_that_is_described_late_is_refused(tmp_path: Path) -> None:
+    later = [(at + 10**9, *rest) for at, *rest in conversation().seen]
+    path = in_sections(tmp_path, pcapng(conversation().seen, places=(BEFORE,)), pcapng(later, places=(AFTER,)))
+    with pytest.raises(BadInput, match="packet 15 is of interface 'reverse, after the queue', which stands after the"):
+        measure(path)
+
+
 def test_names_and_comments_are_read(tmp_path: Path) -> None:
     path = written(tmp_path, conversation().seen)
     assert interfaces(path)[:2] == ["forward, before the queue", "forward, dropped"]

@@ -125,6 +125,11 @@ def measure(path: Path, start_s: float = 0.0, end_s: float | None = None) -> Mea
         latest = frame.time_ns
         if point is None:
             continue
+        if point not in places:
+            raise BadInput(
+                f"{path}: packet {packets} is of interface {frame.interface!r}, which stands after the first packet: "
+                "expected one that is described before, as each section of a capture describes all of its own"
+            )
         queue = queues[point.way]
         if point.place == DROPPED:
             queue.is_lost(frame)

@@ -22,6 +22,10 @@ _COMMENT, _NAME, _RESOLUTION, _OFFSET = 1, 2, 9, 14
 # No frame is longer; a length beyond is a damaged file.
 _LONGEST = 1 << 24
 
+FALLS_NS = 10_000_000_000
+"""Queues of a network card and interfaces that are captured at once are off by milliseconds, a capture's buffers by
+seconds. Time that goes back further is that of several captures, or of a clock that was set."""
+
 
 class _CutOff(BadInput):
     """The file ends in the middle of something."""
@@ -94,6 +98,34 @@ def _any(file: "_Bytes") -> Iterator[Frame]:
     yield from _pcapng(file)
 
 
+class _Times:
+    """When sections of a pcapng file were captured, which is one after the other: of the same time are two captures."""
+
+    def __init__(self) -> None:
+        self._begins_ns: int | None = None
+        self._ends_ns = 0
+        self._is_first = False
+
+    def next_section(self) -> None:
+        """What follows is of another section."""
+        self._is_first = True
+
+    def overlap(self, time_ns: int) -> str | None:
+        """What is wrong with the time of the next packet, if it is the first of a section that cannot follow."""
+        is_first, self._is_first = self._is_first, False
+        if not is_first:
+            self._ends_ns = max(self._ends_ns, time_ns)
+            return None
+        begins_ns, ends_ns = self._begins_ns, self._ends_ns
+        self._begins_ns = self._ends_ns = time_ns
+        if begins_ns is None or (time_ns > begins_ns and ends_ns - time_ns <= FALLS_NS):
+            return None
+        return (
+            f"a section that begins at {time_ns / 1e9:.9g} s after one from {begins_ns / 1e9:.9g} to "
+            f"{ends_ns / 1e9:.9g} s: expected a capture, not several of the same time"
+        )
+
+
 class _Bytes:
     """The bytes of a file, which have to be there."""
 
@@ -104,6 +136,7 @@ class _Bytes:
         self.packets = 0
         self.interfaces: list[_Interface] = []
         """Of the section that is read."""
+        self.times = _Times()
 
     def take(self, count: int, what: str) -> bytes:
         data = self.file.read(count)
@@ -153,6 +186,7 @@ def _pcapng(file: _Bytes) -> Iterator[Frame]:
             if struct.unpack(order + "I", magic)[0] != _BYTE_ORDER:
                 raise file.refuse(f"byte order {magic.hex(' ')}: expected a section of a pcapng file")
             file.interfaces = []
+            file.times.next_section()
         (total,) = struct.unpack(order + "I", head)
         # Type, length and, of a section, byte order are read; the length comes again at the end.
         rest = total - (12 if kind == _SECTION else 8)
@@ -164,6 +198,8 @@ def _pcapng(file: _Bytes) -> Iterator[Frame]:
         except struct.error:
             raise file.refuse(f"a block of type {kind} and {total} bytes: expected a longer one") from None
         if frame is not None:
+            if (overlap := file.times.overlap(frame.time_ns)) is not None:
+                raise file.refuse(overlap)
             file.packets += 1
             yield frame
         begin = file.head(8, "a block header")

@@ -16,7 +16,7 @@ from typing import Any
 from aqmlab import files, units
 from aqmlab.errors import BadInput
 from aqmlab.vectors import cvec
-from aqmlab.vectors.capture import Frame, frames
+from aqmlab.vectors.capture import FALLS_NS, Frame, frames
 from aqmlab.vectors.conversation import Conversation
 from aqmlab.vectors.model import ACCEPTOR, INITIATOR
 from aqmlab.vectors.points import BEFORE, DROPPED, POINTS
@@ -34,10 +34,6 @@ _SWEEP_NS = 60_000_000_000
 SILENT_NS = 7_440_000_000_000
 """A connection of which nothing was seen for longer is taken as left by both ends: 2 h 4 min, after which translators
 and firewalls forget it (RFC 5382, REQ-5) and which keep-alives stay below (RFC 1122 §4.2.3.6: every two hours)."""
-
-FALLS_NS = 10_000_000_000
-"""Queues of a network card and interfaces that are captured at once are off by milliseconds, a capture's buffers by
-seconds. Time that goes back further is that of several captures, or of a clock that was set."""
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _Key = tuple[tuple[bytes, int], tuple[bytes, int]]
