@@ -167,3 +167,41 @@ def test_a_load_in_reverse_is_calibrated_on_ten_times_the_reverse_rate(compiled)
 def test_hosts_that_only_the_simulator_has_are_refused_between_real_ones(compiled, text, said):
     with pytest.raises(aqmlab.errors.BadInput, match=f"{re.escape(said)}: is not made between real hosts"):
         plan.check(engine.resolve(text, "x.toml"), is_virtual=False)
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        (
+            "kind = 'rtp_video'\nmax_rate = '1mbit'",
+            '0.kind = "rtp_video": a live run has no real-time video yet; expected',
+        ),
+        ("kind = 'cbr'\nrate = '1mbit'\npacket = '1501b'", '0.packet = "1501b": expected packets of 28 to 1500 bytes'),
+        ("kind = 'onoff'\nrate = '1mbit'\npacket = '40kb'", '0.packet = "40kb": expected packets of 28 to 1500 bytes'),
+        ("kind = 'probe'\npacket = '37b'", '0.packet = "37b": expected packets of 38 to 1500 bytes'),
+        ("kind = 'probe'\npacket = '57b'\n[live]\nfamily = 'ipv6'", '0.packet = "57b": expected packets of 58 to 1500'),
+        (
+            "kind = 'udp-poisson'\narrivals = '9hz'\npacket = { uniform = ['40b', '2kb'] }",
+            '0.packet = { uniform = ["40b", "2kb"] }: expected packets of 28 to 1500 bytes',
+        ),
+        (
+            "kind = 'udp-poisson'\narrivals = '9hz'\npacket = { exponential = '500b' }",
+            '0.packet = { exponential = "500b" }: expected packets of 28 to 1500 bytes',
+        ),
+        (
+            "kind = 'udp-trace'\npackets = 'x.csv'",
+            '0.packets = "x.csv": line 4 says 1501, expected packets of 28 to 1500',
+        ),
+    ],
+)
+def test_traffic_that_real_hosts_cannot_send_is_refused_before_anything_runs(compiled, tmp_path, block, said):
+    (tmp_path / "x.csv").write_text("# of a day\ntime_s,bytes\n0.5,1500\n0.6,1501\n")
+    resolved = engine.resolve(f"[[traffic]]\n{block}\n", f"{tmp_path}/x.toml")
+    with pytest.raises(aqmlab.errors.BadInput, match=re.escape(f"{tmp_path}/x.toml: traffic.{said}")):
+        plan.check(resolved, is_virtual=True)
+
+
+def test_hosts_that_only_carry_a_program_may_leave_out_what_they_cannot_send(compiled, monkeypatch):
+    monkeypatch.setattr(plan.virtual, "check", lambda kernel: None)
+    resolved = engine.resolve("[[traffic]]\nkind = 'rtp_video'\nmax_rate = '1mbit'\n", "x.toml")
+    plan.check(resolved, is_virtual=True, has_traffic=False)

@@ -74,7 +74,7 @@ def _open(
     if command and shutil.which(command[0]) is None:
         raise BadInput(f"shell: {command[0]}: no such program; expected one to run inside, after --")
     resolved = _resolved(scenario_file, has_traffic, changes)
-    plan.check(resolved, is_virtual=False)
+    plan.check(resolved, is_virtual=False, has_traffic=has_traffic)
     remarks = [*plan.remarks(resolved), *preflight.beside()]
     if plan.capture(resolved) != "off":
         remarks.append(f"live.capture = {plan.capture(resolved)}: a prompt has no result, and captures nothing")

@@ -10,7 +10,7 @@ from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.json_files import Json
 from aqmlab.laws import brought
-from aqmlab.live import kernel_qdisc, preflight, virtual
+from aqmlab.live import kernel_qdisc, preflight, unfit, virtual
 from aqmlab.live.settings import (
     Settings,
     missing_controllers,
@@ -21,8 +21,11 @@ from aqmlab.live.settings import (
 from aqmlab.live.tried import tried
 
 
-def check(resolved: Resolved, *, is_virtual: bool, kernel: str | None = None) -> None:
-    """Makes sure, before anything runs, that this machine can do it; one line says what is missing."""
+def check(resolved: Resolved, *, is_virtual: bool, kernel: str | None = None, has_traffic: bool = True) -> None:
+    """Makes sure, before anything runs, that this machine can do it; one line says what is missing.
+
+    `has_traffic` says whether the scenario's own runs.
+    """
     for position, block in enumerate(resolved.scenario["traffic"]):
         if rate := block.get("max_pacing_rate"):
             raise BadInput(
@@ -30,6 +33,8 @@ def check(resolved: Resolved, *, is_virtual: bool, kernel: str | None = None) ->
                 "expected a live run without it"
             )
     _refuse_emulated_hosts(resolved)
+    if has_traffic:
+        unfit.check(resolved)
     kernel_qdisc.settings(resolved, is_virtual=is_virtual)  # says where Linux has no such discipline
     wanted = settings(resolved)
     if is_virtual:

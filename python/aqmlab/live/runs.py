@@ -28,9 +28,10 @@ def check(jobs: Sequence[Job]) -> None:
     for job in jobs:
         if job.bed is None or runner.is_finished(job):
             continue
-        plan.check(job.resolved, is_virtual=job.bed.is_virtual, kernel=job.bed.kernel)
-        if job.bed.command and shutil.which(job.bed.command[0]) is None:
-            raise BadInput(f"live: {job.bed.command[0]}: no such program; expected one to run inside, after --")
+        bed = job.bed
+        plan.check(job.resolved, is_virtual=bed.is_virtual, kernel=bed.kernel, has_traffic=bed.has_traffic)
+        if bed.command and shutil.which(bed.command[0]) is None:
+            raise BadInput(f"live: {bed.command[0]}: no such program; expected one to run inside, after --")
 
 
 def remarks(jobs: Sequence[Job]) -> list[str]:
