@@ -335,6 +335,18 @@ def speaks_tcp(block: Mapping[str, Any]) -> bool:
     return any(row["speaks_tcp"] for row in traffic_models() if row["kind"] == block["kind"])
 
 
+def kinds_over_udp() -> frozenset[str]:
+    """The kinds of traffic whose hosts do not speak TCP."""
+    return _kinds_over_udp(native)
+
+
+@lru_cache
+def _kinds_over_udp(made_by: Any) -> frozenset[str]:
+    # Asked of every point of a claim.
+    rows = json.loads(made_by.traffic_models())
+    return frozenset(row["kind"] for row in rows) - {row["kind"] for row in rows if row["speaks_tcp"]}
+
+
 def quantities(model: str) -> list[dict[str, Any]]:
     """What a traffic model draws by default; nothing of one that has no such thing."""
     rows: list[dict[str, Any]] = json.loads(native.quantities(model))

@@ -24,6 +24,9 @@ DEMANDS = ("duration", "warmup", "cooldown", "path", "traffic")
 QUEUES = ("qdisc", "reverse_qdisc")
 """The keys of a link's disciplines."""
 
+ENDLESS = "endless"
+"""The size of a transfer that never ends, which that of `bulk` is unless told otherwise."""
+
 LONGEST_NAME = 200
 """Bytes of a result folder's name: what is not finished yet is called by it and something more."""
 
@@ -245,6 +248,24 @@ def with_users(tree: Tree, traffic: int, users: int) -> Tree:
     block.pop("load", None)
     block["users"] = users
     return result
+
+
+def kinds_without_exchanges(tree: Tree, block: int | None = None) -> list[str] | None:
+    """The kinds of traffic, of all blocks or of one, where no exchange is ever completed; `None` where some may be.
+
+    There are none over UDP, and what is endless never ends. The scenario may not have been checked yet.
+    """
+    blocks = tree.get("traffic")
+    if not isinstance(blocks, list) or not all(isinstance(one, Mapping) for one in blocks):
+        return None
+    kinds = [str(one.get("kind")) for one in blocks]
+    if block is not None and "homes" not in kinds:  # which stands for several
+        blocks, kinds = blocks[block : block + 1], kinds[block : block + 1]
+    ends = [
+        one.get("size", ENDLESS) != ENDLESS if kind == "bulk" else kind not in engine.kinds_over_udp()
+        for one, kind in zip(blocks, kinds, strict=True)
+    ]
+    return None if any(ends) else list(dict.fromkeys(kinds))
 
 
 def changes_of(base: Tree, change: Mapping[str, Any], path: str = "") -> dict[str, Any] | None:

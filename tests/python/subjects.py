@@ -9,7 +9,7 @@ from aqmlab.statistics import BATCHES
 from aqmlab.sweep import grid
 
 GRID = {
-    "scenario": {"link": {"rate": "10mbit"}, "traffic": [{"kind": "bulk", "flows": 1}]},
+    "scenario": {"link": {"rate": "10mbit"}, "traffic": [{"kind": "bulk", "flows": 1, "size": "20kb"}]},
     "grid": [
         {
             "name": "web",

@@ -263,3 +263,64 @@ def test_the_example_in_the_documentation_of_the_module_has_known_keys_alone():
         "from_s",
         "to_s",
     }
+
+
+@pytest.mark.parametrize("name", ["", "a b", "../x", "a/b", "-a", ".a", "a#b", "ä", "a" * 101, 'a"', "a\nb"])
+def test_an_id_is_what_files_and_places_can_be_called(name):
+    with pytest.raises(BadInput, match=r"claims\.toml: claim\.0: id: .*expected"):
+        read(CLAIM | {"id": name})
+
+
+@pytest.mark.parametrize("name", ["le2003-9a", "x_1.b", "9", "A" * 100])
+def test_ids_of_letters_digits_and_signs_are_taken(name):
+    (text,) = read(CLAIM | {"id": name})
+    assert text.id == name
+
+
+def points_of(*traffic):
+    tree = copy.deepcopy(GRID)
+    tree["scenario"]["traffic"] = list(traffic)
+    return points(tree)
+
+
+@pytest.mark.parametrize(
+    ("traffic", "asked", "said"),
+    [
+        ([{"kind": "bulk"}], CHECK, "'ahead': web/pi/on/98 completes no exchanges, as traffic there is bulk; expected"),
+        (
+            [{"kind": "probe"}, {"kind": "cbr", "rate": "1mbit"}],
+            {"measure": "p90"},
+            "'p90': web/pi/on/98 completes no exchanges, as traffic there is probe, cbr;",
+        ),
+        (
+            [{"kind": "probe"}, {"kind": "web"}],
+            {"measure": "within", "time_s": 1.0, "block": 0},
+            "there is probe; expected",
+        ),
+        (
+            [{"kind": "web"}],
+            {"measure": "within", "time_s": 1.0, "block": 1},
+            "as there is no traffic block 1; expected",
+        ),
+        ([{"kind": "bulk", "size": "endless"}], {"measure": "size_mean"}, "as traffic there is bulk; expected"),
+    ],
+)
+def test_a_measure_of_exchanges_is_refused_where_none_is_completed(traffic, asked, said):
+    check = {key: CHECK[key] for key in ("of", "than", "low")} | asked
+    with pytest.raises(BadInput, match=f"x-1: check.0: measure: .*{said}"):
+        read(CLAIM | {"check": [check]}, found=points_of(*traffic))
+
+
+@pytest.mark.parametrize(
+    ("traffic", "asked"),
+    [
+        ([{"kind": "probe"}, {"kind": "web"}], {"measure": "p90"}),
+        ([{"kind": "probe"}], {"measure": "completed"}),
+        ([{"kind": "probe"}], {"measure": "loss_ratio"}),
+        ([{"kind": "homes"}], {"measure": "within", "time_s": 1.0, "block": 3}),
+        ([{"kind": "of nobody's"}], {"measure": "p90"}),
+    ],
+)
+def test_measures_are_taken_where_there_may_be_something_to_measure(traffic, asked):
+    check = {key: CHECK[key] for key in ("of", "than", "low")} | asked
+    assert read(CLAIM | {"check": [check]}, found=points_of(*traffic))

@@ -3,7 +3,7 @@
 ```toml
 paper = "Le et al., SIGCOMM 2003"     # optional: what the claims are of, if not as study.toml says it
 [[claim]]
-id = "le2003-9a"
+id = "le2003-9a"                      # letters, digits and . _ -: files and places on pages are called by it
 says = "..."                          # the claim, in our words
 source = "section 4.1"                # where the paper says it: a section, a figure, "abstract"; or "inferred"
 reason = "..."                        # where its bounds come from
@@ -36,6 +36,7 @@ of all of them.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -49,7 +50,7 @@ from aqmlab.errors import BadInput, shown
 from aqmlab.json_files import Json
 from aqmlab.measures import catalogue
 from aqmlab.measures.measure import Reading, is_number
-from aqmlab.scenario import digest
+from aqmlab.scenario import digest, kinds_without_exchanges
 from aqmlab.sweep.grid import Point
 from aqmlab.sweep.selectors import select
 
@@ -83,6 +84,9 @@ FEWEST_SEEDS = 3
 
 FEWEST_ABSCISSAE = 4
 """Of fewer a share says little."""
+
+LONGEST_ID = 100
+ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_ID - 1}}}", re.ASCII)
 
 Selector = Mapping[str, Any]
 
@@ -154,6 +158,11 @@ def of_tables(tree: Json, origin: str, paper: str, points: Sequence[Point]) -> l
 
 def _claim(table: Json, where: str, paper: str, points: Sequence[Point]) -> ClaimText:
     claim_id = _text(table, "id", where)
+    if not ID.fullmatch(claim_id):
+        raise BadInput(
+            f"{where}: id: {claim_id!r}: expected up to {LONGEST_ID} letters, digits and . _ - only, the first no "
+            'sign, as in id = "le2003-9a": files and places on pages are called by it'
+        )
     where = f"{where.partition(': claim.')[0]}: {claim_id}"
     _known(table, CLAIM_KEYS, where)
     says, reason = _text(table, "says", where), _text(table, "reason", where)
@@ -210,6 +219,7 @@ def _check(table: Json, where: str, position: int, points: Sequence[Point]) -> l
     readings = catalogue.read(table, where, CHECK_KEYS)
     how = _how(table, where)
     groups = _groups(table, where, points)
+    _check_exchanges(readings[0], groups, where)
     low, high = _bound(table, "low", where), _bound(table, "high", where)
     if low is None and high is None:
         raise BadInput(f"{where}: low: missing; expected low or high or both")
@@ -247,6 +257,22 @@ def _check(table: Json, where: str, position: int, points: Sequence[Point]) -> l
         )
         for terms in groups
     ]
+
+
+def _check_exchanges(reading: Reading, groups: Sequence[tuple[tuple[float, Group], ...]], where: str) -> None:
+    """Refuses a measure of exchanges at points whose traffic completes none."""
+    if not reading.measure.of_exchanges:
+        return
+    block = dict(reading.given).get("block")
+    every = {point.name: point for terms in groups for _, group in terms for point in group.points}
+    for name, point in every.items():
+        kinds = kinds_without_exchanges(point.source.tree, block)
+        if kinds is not None:
+            there = f"traffic there is {', '.join(kinds)}" if kinds else f"there is no traffic block {block}"
+            raise BadInput(
+                f"{where}: measure: {reading.measure.name!r}: {name} completes no exchanges, as {there}; expected "
+                "points with exchanges, or a measure of the link or of packets"
+            )
 
 
 def _check_share(table: Json, where: str, bounds: tuple[float, float]) -> None:

@@ -55,6 +55,8 @@ class Measure:
     is_exact: bool = False
     """Whether it is read off the scenario, so that no seed changes it: what is measured and the same in every run may
     be so by chance."""
+    of_exchanges: bool = False
+    """Whether there is no such number where no exchange is completed."""
 
     @property
     def title(self) -> str:

@@ -1,6 +1,7 @@
 """Measures of response times: how many exchanges are done by when, of all or of a block of traffic or of some sizes."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -242,10 +243,12 @@ def _at(name: str, default: float | None = None) -> Parameter:
     return Parameter(name, f"seconds from 0 to {LONGEST_S:g}, a multiple of {STEP_S:g}", _is_curve_time, default)
 
 
+_of_exchanges = partial(Measure, of_exchanges=True)
+
 MEASURES = (
-    Measure("ahead", (_at("from_s"), _at("to_s"), _at("at_s"), *SCOPE), _ahead),
-    Measure("within", (_TIME, *SCOPE), _within),
-    Measure(
+    _of_exchanges("ahead", (_at("from_s"), _at("to_s"), _at("at_s"), *SCOPE), _ahead),
+    _of_exchanges("within", (_TIME, *SCOPE), _within),
+    _of_exchanges(
         "slower",
         (
             Parameter(
@@ -259,17 +262,17 @@ MEASURES = (
         ),
         _slower,
     ),
-    Measure(
+    _of_exchanges(
         "quantile",
         (Parameter("q", "a number between 0 and 1", lambda q: is_number(q) and 0 < q < 1, is_needed=True), *SCOPE),
         _quantile,
     ),
-    Measure("plateau", (_at("from_s", 0.7), _at("step_s", 1.0), _at("to_s", 1.3), *SCOPE), _plateau),
-    Measure("p50", (), _kept("p50")),
-    Measure("p90", (), _kept("p90")),
-    Measure("p99", (), _kept("p99")),
-    Measure("share_under_500ms", (), _kept("share_under_500ms")),
-    Measure("share_under_1s", (), _kept("share_under_1s")),
-    Measure("share_under_2s", (), _kept("share_under_2s")),
+    _of_exchanges("plateau", (_at("from_s", 0.7), _at("step_s", 1.0), _at("to_s", 1.3), *SCOPE), _plateau),
+    _of_exchanges("p50", (), _kept("p50")),
+    _of_exchanges("p90", (), _kept("p90")),
+    _of_exchanges("p99", (), _kept("p99")),
+    _of_exchanges("share_under_500ms", (), _kept("share_under_500ms")),
+    _of_exchanges("share_under_1s", (), _kept("share_under_1s")),
+    _of_exchanges("share_under_2s", (), _kept("share_under_2s")),
     Measure("completed", SCOPE[:1], _completed),
 )

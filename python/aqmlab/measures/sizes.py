@@ -1,6 +1,7 @@
 """Measures of what the users asked for: how responses and their bytes are spread over sizes."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -81,13 +82,15 @@ def _mean(_: Params) -> Formula:
     return Formula(whole, None, "mean size of a response", "mean size")
 
 
+_of_exchanges = partial(Measure, of_exchanges=True)
+
 MEASURES = (
-    Measure("size_share", _PARAMETERS, _shares(lambda w: w.size_counts, "responses")),
-    Measure("bytes_share", _PARAMETERS, _shares(lambda w: w.size_bytes, "bytes")),
-    Measure(
+    _of_exchanges("size_share", _PARAMETERS, _shares(lambda w: w.size_counts, "responses")),
+    _of_exchanges("bytes_share", _PARAMETERS, _shares(lambda w: w.size_bytes, "bytes")),
+    _of_exchanges(
         "largest_share",
         (Parameter("share", "a share between 0 and 1", lambda x: is_number(x) and 0 < x < 1, is_needed=True),),
         _largest,
     ),
-    Measure("size_mean", (), _mean),
+    _of_exchanges("size_mean", (), _mean),
 )
