@@ -540,6 +540,28 @@ def test_a_gauge_that_begins_as_a_whole_number_shows_no_fraction(link, tmp_path)
         run(link, str(path))
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            "self.seen = self.seen + 0.5",
+            r"seen begins as a whole number and is 1\.5; expected .* seen = 0\.0, or .* int",
+        ),
+        ("self.every += 0.5", r"every begins as a whole number and is \d+\.5; expected"),
+        ("self.seen = float('nan')", r"seen begins as a whole number and is nan; expected"),
+    ],
+)
+def test_a_whole_field_takes_no_fraction_in_the_interpreter_either(link, tmp_path, body, said):
+    path = own(tmp_path, body, "(compiled=False)")
+    with pytest.raises(Misbehaved, match=said):
+        run(link, str(path))
+
+
+@pytest.mark.parametrize("body", ["self.seen = 4.0", "self.seen = True", "self.seen = 10**20"])
+def test_a_whole_field_takes_whole_numbers_however_they_are_written(link, tmp_path, body):
+    assert run(link, str(own(tmp_path, body, "(compiled=False)")))
+
+
 def test_a_wrong_answer_is_placed_in_the_file_of_the_law(link, tmp_path):
     path = own(tmp_path, 'return "x"', "(compiled=False)")
     begins = path.read_text()[: path.read_text().index("def on_arrival")].count("\n") + 1

@@ -6,7 +6,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ def functions(declared: Declaration) -> dict[str, Any]:
     laws: dict[int, tuple[Any, list[tuple[str, Any, Any]]]] = {}
     views: dict[int, Facts] = {}
     clock = time.perf_counter_ns
+    whole = [name for name in declared.fields if declared.is_integer(name)]
 
     def field(state: int, name: str) -> Any:
         kind = ctypes.c_int64 if declared.is_integer(name) else ctypes.c_double
@@ -57,10 +58,8 @@ def functions(declared: Declaration) -> dict[str, Any]:
         begun = ctypes.c_int64.from_address(state + 8 * len(declared.fields))
         if begun.value == 0:
             begun.value = 1
-            shown = [
-                (name, partial(_whole, name) if declared.is_integer(name) else float, field(state, name))
-                for name in declared.gauges
-            ]
+            kinds = {name: int if declared.is_integer(name) else float for name in declared.gauges}
+            shown = [(name, kind, field(state, name)) for name, kind in kinds.items()]
             laws[state] = (declared.cls(), shown)
         for name in declared.parameters:
             setattr(laws[state][0], name, field(state, name).value)
@@ -76,6 +75,9 @@ def functions(declared: Declaration) -> dict[str, Any]:
                     made(state)
                 law, gauges = laws[state]
                 said = method(law, views.get(facts) or facts_at(facts)) if method is not None else 0
+                for one in whole:
+                    if (value := getattr(law, one)).__class__ is not int:
+                        _refuse_fraction(one, value)
                 for gauge, kind, shown in gauges:
                     shown.value = kind(getattr(law, gauge))
                 return _verdict(name, said) if decides else 0
@@ -98,11 +100,13 @@ def _verdict(method: str, said: Any) -> int:
     return int(said)
 
 
-def _whole(name: str, value: Any) -> int:
-    """What a gauge that begins as a whole number shows."""
-    if value != int(value):
-        raise TypeError(f"{name} begins as a whole number and is {value!r}; expected it to begin as {name} = 0.0")
-    return int(value)
+def _refuse_fraction(name: str, value: Any) -> None:
+    """A field that begins as a whole number holds no fraction: compiled, the law would be refused."""
+    if isinstance(value, Real) and value != value // 1:
+        raise TypeError(
+            f"{name} begins as a whole number and is {value!r}; expected it to begin as a fraction, as in "
+            f"{name} = 0.0, or to be given a whole number, as by int()"
+        )
 
 
 def told(error: BaseException, method: Callable[..., Any] | None = None) -> str:
