@@ -41,6 +41,12 @@ FILE_KEYS = ("law", "table", "vectors", "demands", "packets", "file", "stack")
 """The keys of a scenario that name files; `stack` does where its value ends in .toml."""
 
 
+_LINE_OF_A_FILE = re.compile(r"(.+?):\d+: ")
+_UNREAD = re.compile(
+    r"(?P<said>(?P<key>[\w.-]+) = .*: )(?:cannot be read|expected a file that can be read): (?P<why>.*)"
+)
+
+
 @dataclass(frozen=True)
 class Source:
     """A scenario as its author gave it."""
@@ -107,12 +113,33 @@ class Source:
     def _placed(self, complaint: str) -> str:
         """A complaint of the engine with the author's line, or with none where the line is not the author's."""
         if complaint.startswith("override: "):
-            return complaint.replace("override", self.origin, 1)
+            return f"{self.origin}: {self._not_beside(complaint.removeprefix('override: '))}"
         line = re.compile(rf"{re.escape(self.origin)}:(\d+): ").match(complaint)
         if line is None:
-            return complaint
+            return self._found_beside(complaint)
         place = self.origin if self.text is None else f"{self.file or self.origin}:{line[1]}"
-        return f"{place}: {complaint[line.end() :]}"
+        return f"{place}: {self._not_beside(complaint[line.end() :])}"
+
+    def _found_beside(self, complaint: str) -> str:
+        """A complaint about a line of a file that the scenario names, by the path that leads to it from here."""
+        line = _LINE_OF_A_FILE.match(complaint)
+        if line is None or not files.is_file(path := Path(self.origin).parent / line[1]):
+            return complaint
+        return f"{path}{complaint[line.end(1) :]}"
+
+    def _not_beside(self, complaint: str) -> str:
+        """A complaint about a file that cannot be read, with the path at which it was looked for from here."""
+        found = _UNREAD.fullmatch(complaint)
+        named: Any = self.tree
+        for step in found["key"].split(".") if found is not None else ():
+            if isinstance(named, list):
+                named = named[int(step)] if step.isdigit() and int(step) < len(named) else None
+            else:
+                named = named.get(step) if isinstance(named, Mapping) else None
+        name = named.get("file") if isinstance(named, Mapping) else named
+        if found is None or not isinstance(name, str):
+            return complaint
+        return f"{found['said']}{Path(self.origin).parent / name} cannot be read: {found['why']}"
 
 
 def read(scenario: ScenarioLike) -> Source:

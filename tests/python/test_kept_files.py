@@ -4,6 +4,7 @@ engine."""
 import shutil
 import tomllib
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 
@@ -71,6 +72,28 @@ def test_a_file_that_cannot_be_used_starts_nothing(campus, tmp_path):
     with pytest.raises(BadInput, match=r"data/campus\.cvec:5: traffic\.0\.vectors = > -300: found -300") as refused:
         aqmlab.run(campus, out=tmp_path / "out")
     assert "\n" not in str(refused.value) and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, r"here/data/campus\.cvec:5: traffic\.0\.vectors = > -300: found -300"),
+        ({"path.rtt": {"table": "data/campus.cvec"}}, r"here/data/campus\.cvec:1: path\.rtt\.table = "),
+        ({"link.trace": "x.csv"}, r"link\.trace = \"x\.csv\": here/x\.csv cannot be read: No such file"),
+        ({"path.rtt": {"table": "x.csv"}}, r"path\.rtt\.table = \"x\.csv\": here/x\.csv cannot be read: No such"),
+        ({"tcp.stack": "x.toml"}, r"tcp\.stack = \"x\.toml\": here/x\.toml cannot be read: No such file"),
+        ({"traffic.0.vectors": ["y.cvec"]}, r"vectors\.0 = \"y\.cvec\": here/y\.cvec cannot be read: No such file"),
+    ],
+)
+def test_a_file_beside_a_scenario_is_named_as_its_reader_finds_it(campus, tmp_path, monkeypatch, changes, said):
+    monkeypatch.chdir(tmp_path.parent)
+    here = Path(tmp_path.name)
+    (tmp_path / "data/campus.cvec").write_text(VECTOR.format(start=5).replace("> 300", "> -300"))
+    with pytest.raises(BadInput, match=said.replace("here/", f"{here}/")):
+        scenario.read(here / "campus.toml").with_changes(changes).resolve()
+    campus.write_text(SCENARIO.replace("data/campus.cvec", "x.cvec"))
+    with pytest.raises(BadInput, match=rf"{here}/campus\.toml:8: .*: {here}/x\.cvec cannot be read: No such file"):
+        scenario.read(here / "campus.toml").resolve()
 
 
 def test_variants_play_the_same_connections(campus, tmp_path):
