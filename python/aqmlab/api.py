@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from aqmlab.runs.recording import Recording
 
 
+@brought.scoped
 def run(
     scenario: ScenarioLike,
     *,
@@ -56,6 +57,7 @@ def run(
     jobs: int | None = None,
     resume: bool = False,
     uncongested_rate: str | None = None,
+    allow_code: bool = False,
     monitor: Monitor | None = None,
 ) -> Result:
     """Runs a scenario in the simulator. `scenario` is a path, the text of a file, or its tables.
@@ -67,6 +69,8 @@ def run(
     - `resume` goes on with an `out` whose runs were interrupted.
     - `uncongested_rate` is the rate of the link on which loads are calibrated, as in "1gbit"; by default ten times the
       scenario's. A load is calibrated once, before the runs, with the first seed.
+    - `allow_code` runs the code that the scenario names, files of laws, in this call alone. What an argument names is
+      run in any case.
 
     Raises `BadInput` if the scenario or an argument is wrong, and `Interrupted` after Ctrl-C.
     """
@@ -94,6 +98,7 @@ def run(
     return Result(folder, keep)
 
 
+@brought.scoped
 def live(
     scenario: ScenarioLike,
     *,
@@ -110,6 +115,7 @@ def live(
     resume: bool = False,
     uncongested_rate: str | None = None,
     kernel: str | None = None,
+    allow_code: bool = False,
     monitor: Monitor | None = None,
     view: View | None = None,
 ) -> Result:
@@ -163,6 +169,7 @@ def live(
     return Result(folder, keep)
 
 
+@brought.scoped
 def compare(
     *what: ScenarioLike | Result,
     seed: int | None = None,
@@ -176,6 +183,7 @@ def compare(
     live: bool = False,
     virtual: bool = False,
     kernel: bool = False,
+    allow_code: bool = False,
     monitor: Monitor | None = None,
     view: View | None = None,
 ) -> Comparison:
@@ -264,6 +272,7 @@ def compare(
     return finished
 
 
+@brought.scoped
 def calibrate(
     scenario: ScenarioLike,
     *,
@@ -272,6 +281,7 @@ def calibrate(
     jobs: int | None = None,
     uncongested_rate: str | None = None,
     fresh: bool = False,
+    allow_code: bool = False,
     monitor: Monitor | None = None,
 ) -> list[Calibration]:
     """Finds the population for every block of traffic that asks for a load, and returns one entry a block.
@@ -290,6 +300,7 @@ def calibrate(
     return found
 
 
+@brought.scoped
 def record(
     scenario: ScenarioLike,
     out: str | Path,
@@ -298,6 +309,7 @@ def record(
     seed: int | None = None,
     jobs: int | None = None,
     uncongested_rate: str | None = None,
+    allow_code: bool = False,
     monitor: Monitor | None = None,
 ) -> "Recording":
     """Records what the traffic of a scenario asks for on the uncongested link: who asks, when, and for how much.

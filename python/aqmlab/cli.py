@@ -41,6 +41,7 @@ from aqmlab.command.verbs import (
 )
 from aqmlab.command.watch import Opens, followed
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
+from aqmlab.laws import brought
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -459,7 +460,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def invoke(arguments: Sequence[str]) -> int:
     """Runs a verb; the answer is the exit code."""
     try:
-        with doubts_said():
+        with doubts_said(), brought.permission():
             return int(command_of(app)(list(arguments), prog_name="aqmlab", standalone_mode=False) or 0)
     except AqmlabError as error:
         return complain(str(error), error.exit_code)

@@ -53,7 +53,6 @@ def worked_out(row: dict[str, Any], rate: str, given: Mapping[str, Any]) -> Work
         # The least that a scenario needs; nothing runs.
         "traffic": [{"kind": "bulk"}],
     }
-    brought.bring(tree, "explain")
     try:
         resolved = engine.resolve(toml_text.dumps(tree), f"explain {name}")
     except BadInput as error:

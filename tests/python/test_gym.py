@@ -3,6 +3,7 @@
 import importlib.util
 import subprocess
 import sys
+from contextvars import ContextVar
 
 import gymnasium
 import numpy as np
@@ -24,7 +25,7 @@ from conftest import NATIVE, ROOT
 @pytest.fixture(autouse=True)
 def compiled(stand_in, monkeypatch):
     monkeypatch.setattr(engine, "native", NATIVE)
-    monkeypatch.setattr(brought, "_ALLOWED", set())
+    monkeypatch.setattr(brought, "_ALLOWED", ContextVar("allowed", default=frozenset()))
 
 
 ACTIONS = [

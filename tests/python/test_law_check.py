@@ -1,6 +1,7 @@
 """`aqmlab check`: laws that keep their promises pass, of others it says what is wrong. Needs the compiled engine."""
 
 import json
+from contextvars import ContextVar
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from test_laws import BUILT_IN, own
 @pytest.fixture(autouse=True)
 def compiled(stand_in, monkeypatch):
     monkeypatch.setattr(engine, "native", NATIVE)
-    monkeypatch.setattr(brought, "_ALLOWED", set())
+    monkeypatch.setattr(brought, "_ALLOWED", ContextVar("allowed", default=frozenset()))
 
 
 def checked(path: Path, capsys) -> tuple[int, dict]:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from pathlib import Path
 
 import polars as pl
@@ -23,7 +24,7 @@ from aqmlab.laws import brought, patience
 from aqmlab.live import kernel
 from aqmlab.progress import Silent
 from aqmlab.runs import apart, calibration, law_check
-from aqmlab.sweep import grid, plan
+from aqmlab.sweep import grid, plan, sweeps
 from conftest import NATIVE, ROOT
 
 KERNEL = os.environ.get(kernel.VARIABLE) or str(calibration.cache_folder() / "kernel/linux")
@@ -71,7 +72,7 @@ class Mine:
 @pytest.fixture(autouse=True)
 def compiled(stand_in, monkeypatch):
     monkeypatch.setattr(engine, "native", NATIVE)
-    monkeypatch.setattr(brought, "_ALLOWED", set())
+    monkeypatch.setattr(brought, "_ALLOWED", ContextVar("allowed", default=frozenset()))
 
 
 @pytest.fixture
@@ -375,6 +376,54 @@ def test_a_law_decides_between_real_stacks_in_virtual_time(link, tmp_path, monke
     forward = found.summary["forward"]
     assert forward["offered_packets"] > 3000
     assert forward["dropped_by_cause"]["early"] == forward["dropped_packets"] == forward["offered_packets"] // 50
+
+
+def naming(folder: Path) -> Path:
+    """A scenario that names a law beside it."""
+    own(folder, "return aqmlab.PASS", "(compiled=False)")
+    scenario = folder / "named.toml"
+    scenario.write_text('duration = "1s"\nlink = { rate = "1mbit", qdisc = "mine.py" }\n[[traffic]]\nkind = "bulk"\n')
+    return scenario
+
+
+def test_permission_to_run_code_is_that_of_one_call(link, tmp_path):
+    scenario = naming(tmp_path)
+    refused = pytest.raises(BadInput, match=r"mine\.py\": names code, which is not run unasked")
+    with refused:
+        aqmlab.run(scenario)
+    assert aqmlab.run(scenario, allow_code=True).summary["forward"]
+    # The law is loaded by now, and may not run for somebody who does not ask for it.
+    for call in (aqmlab.run, lambda file: aqmlab.compare(file, "pfifo"), aqmlab.calibrate):
+        with refused:
+            call(scenario)
+    assert aqmlab.run(scenario, set={"link.qdisc": "mine.py"}).summary["forward"]
+    with refused:
+        aqmlab.run(scenario)
+
+
+def test_permission_ends_with_a_call_that_fails_and_with_a_command(link, tmp_path, capsys):
+    scenario = naming(tmp_path)
+    with pytest.raises(BadInput, match="reps"):
+        aqmlab.run(scenario, allow_code=True, reps=0)
+    with pytest.raises(BadInput, match="allow_code: 1: expected True or False"):
+        aqmlab.run(scenario, allow_code=1)
+    assert cli.invoke(["run", str(scenario), "--allow-code", "-o", str(tmp_path / "out")]) == 0
+    assert cli.invoke(["run", str(scenario), "-o", str(tmp_path / "again")]) == 2
+    assert "names code, which is not run unasked" in capsys.readouterr().err
+
+
+def test_a_sweep_from_python_may_be_given_permission(link, tmp_path):
+    naming(tmp_path)
+    (tmp_path / "grid.toml").write_text(
+        'scenario = "named.toml"\n[[grid]]\n[[grid.axis]]\nname = "rate"\nkey = "link.rate"\n'
+        'values = ["1mbit", "2mbit"]\n'
+    )
+    asked = sweeps.read(tmp_path / "grid.toml")
+    with pytest.raises(BadInput, match="names code, which is not run unasked"):
+        sweeps.run(asked, tmp_path / "no")
+    assert len(sweeps.run(asked, tmp_path / "yes", allow_code=True).rows) == 2
+    with pytest.raises(BadInput, match="names code, which is not run unasked"):
+        sweeps.run(asked, tmp_path / "again")
 
 
 @pytest.mark.parametrize(

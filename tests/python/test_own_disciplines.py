@@ -4,6 +4,7 @@ repeats or hides a packet is named, with the story. Needs the compiled engine.""
 import os
 import re
 import shlex
+from contextvars import ContextVar
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ class Mine:
 @pytest.fixture(autouse=True)
 def compiled(stand_in, monkeypatch):
     monkeypatch.setattr(engine, "native", NATIVE)
-    monkeypatch.setattr(brought, "_ALLOWED", set())
+    monkeypatch.setattr(brought, "_ALLOWED", ContextVar("allowed", default=frozenset()))
 
 
 @pytest.fixture

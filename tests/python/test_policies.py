@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from contextvars import ContextVar
 from pathlib import Path
 
 import gymnasium
@@ -30,7 +31,7 @@ from conftest import NATIVE, ROOT
 @pytest.fixture(autouse=True)
 def compiled(stand_in, monkeypatch):
     monkeypatch.setattr(engine, "native", NATIVE)
-    monkeypatch.setattr(brought, "_ALLOWED", set())
+    monkeypatch.setattr(brought, "_ALLOWED", ContextVar("allowed", default=frozenset()))
 
 
 def layers(env: Link, seed: int = 1) -> list:

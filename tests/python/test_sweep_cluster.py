@@ -15,6 +15,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -187,7 +188,7 @@ def test_files_that_a_scenario_names_are_sent_along(reached, tmp_path):
 
 def test_a_law_is_sent_along(reached, tmp_path, monkeypatch):
     """Workers have no law of this process; they run the file that it sent, which is its user's."""
-    monkeypatch.setattr(brought, "_ALLOWED", set())
+    monkeypatch.setattr(brought, "_ALLOWED", ContextVar("allowed", default=frozenset()))
     shutil.copy(ROOT / "examples/laws/my_codel.py", tmp_path / "my_codel.py")
     brought.allow(tmp_path / "my_codel.py")
     tree = tomllib.loads(GRID.format(duration="12s"))

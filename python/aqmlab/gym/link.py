@@ -54,6 +54,7 @@ class Link(gymnasium.Env[Any, Any]):
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as Gymnasium has it
 
+    @brought.scoped
     def __init__(
         self,
         scenario: ScenarioLike | Sequence[ScenarioLike],

@@ -1,20 +1,24 @@
 """Files of laws and policies: which may be loaded, and the laws that they have brought to the engine.
 
 Code runs when somebody asked for it: the user names a file on the command line or in Python, or says `--allow-code` for
-what a scenario names. A file is read once; what is loaded is what was read, and goes by its digest from then on.
+what a scenario names; in Python `allow_code`, for that call alone. A file is read once; what is loaded is what was
+read, and goes by its digest from then on.
 """
 
 import dataclasses
+import functools
 import hashlib
 import sys
 import tempfile
 import traceback
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from aqmlab import engine, files, links
+from aqmlab import arguments, engine, files, links
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.laws import compiled, holding, interpreted, patience, policy, table
@@ -66,18 +70,51 @@ _BROUGHT: dict[str, Brought] = {}
 """By the digest of the file, the last one last."""
 _PLACES: dict[tuple[str, str], None] = {}
 """Paths and digests that the engine knows."""
-_ALLOWED: set[str] = set()
+_ALLOWED: ContextVar[frozenset[str]] = ContextVar("_ALLOWED", default=frozenset())
+"""What may run, by name and by path: for as long as the call lasts in which it was allowed, see `scoped`."""
 _EVERY = "every file"
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
+
+
+@contextmanager
+def permission() -> Iterator[None]:
+    """What is allowed within is not allowed afterwards."""
+    before = _ALLOWED.set(_ALLOWED.get())
+    try:
+        yield
+    finally:
+        _ALLOWED.reset(before)
+
+
+def scoped(call: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
+    """The function, of which every call keeps to itself what it allows; its `allow_code` allows all."""
+
+    @functools.wraps(call)
+    def called(*asked: Asked.args, **words: Asked.kwargs) -> Answer:
+        is_allowed = words.get("allow_code", False)
+        arguments.truths(allow_code=is_allowed)
+        with permission():
+            if is_allowed:
+                allow_all()
+            return call(*asked, **words)
+
+    return called
+
+
+def _allow(*names: str) -> None:
+    _ALLOWED.set(_ALLOWED.get() | set(names))
 
 
 def allow_all() -> None:
     """Whatever a scenario names may run."""
-    _ALLOWED.add(_EVERY)
+    _allow(_EVERY)
 
 
 def allow(path: Path) -> None:
     """The user has named this file: it may run."""
-    _ALLOWED.add(str(path.resolve()))
+    _allow(str(path.resolve()))
 
 
 def allow_in(values: Iterable[Any]) -> None:
@@ -88,7 +125,7 @@ def allow_in(values: Iterable[Any]) -> None:
         elif isinstance(value, list | tuple):
             allow_in(value)
         elif is_file(value):
-            _ALLOWED.add(str(value))
+            _allow(str(value))
 
 
 def is_file(word: object) -> bool:
@@ -121,7 +158,14 @@ def bring(tree: Tree, origin: str, is_own: bool = False) -> None:
         if stated in _BROUGHT:
             continue
         path = Path(origin).parent / name
-        if is_own or not _ALLOWED.isdisjoint((_EVERY, name, str(path.resolve()))):
+        is_allowed = is_own or not _ALLOWED.get().isdisjoint((_EVERY, name, str(path.resolve())))
+        if not is_allowed and any(known == str(path) for known, _ in _PLACES):
+            # The engine knows it from a call that was allowed to run it, and would not complain.
+            raise BadInput(
+                f'{origin}: law: "{name}": names code, which is not run unasked: expected --allow-code, or its name on '
+                "the command line (in Python allow_code=True)"
+            )
+        if is_allowed:
             found = of_file(path)
             if stated is not None and found.sha256 != stated:
                 raise BadInput(

@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import Context, copy_context
 from functools import partial
 from itertools import chain
 from threading import Event
@@ -37,8 +38,9 @@ def uncollected() -> Iterator[None]:
 def resolved(sources: Sequence[Source]) -> list[Resolved]:
     """Has the engine check every scenario, of many several at a time; the first that is wrong is complained of."""
 
-    def check(start: int, stop: Event) -> list[Resolved]:
-        return [source.resolve() for source in sources[start : start + AT_ONCE]]
+    def check(allowed: Context, start: int, stop: Event) -> list[Resolved]:
+        return allowed.run(lambda: [source.resolve() for source in sources[start : start + AT_ONCE]])
 
-    pieces = [partial(check, start) for start in range(0, len(sources), AT_ONCE)]
+    # A thread begins without what the caller allows.
+    pieces = [partial(check, copy_context(), start) for start in range(0, len(sources), AT_ONCE)]
     return list(chain.from_iterable(runner.in_parallel(pieces, runner.default_jobs())))

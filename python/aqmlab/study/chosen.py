@@ -7,11 +7,13 @@ from typing import Any
 
 from aqmlab import arguments
 from aqmlab.errors import BadInput
+from aqmlab.laws import brought
 from aqmlab.study import definition, folders
 from aqmlab.study.definition import Study
 from aqmlab.study.folders import ALL
 
 
+@brought.scoped
 def read(
     what: str | Path,
     quick: bool = False,
@@ -20,10 +22,12 @@ def read(
     changes: Mapping[str, Any] = MappingProxyType({}),
     bed: str | None = None,
     medium: bool = False,
+    allow_code: bool = False,
 ) -> list[Study]:
     """The studies that a word on the command line names, of one of them perhaps only a part.
 
-    Of all of them, those that have the scale that is asked for.
+    Of all of them, those that have the scale that is asked for. `allow_code` runs the code that they name, where
+    `changes` have to be checked, in this call alone.
     """
     arguments.truths(quick=quick, medium=medium)
     changes, only = arguments.changes(changes, "changes"), (only,) if isinstance(only, str) else tuple(map(str, only))

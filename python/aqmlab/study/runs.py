@@ -18,6 +18,7 @@ from aqmlab.bars import Bars
 from aqmlab.claims import asked
 from aqmlab.errors import Interrupted
 from aqmlab.json_files import Json
+from aqmlab.laws import brought
 from aqmlab.progress import Both, Foreseen, Monitor, Silent, View, clock_text
 from aqmlab.results import store
 from aqmlab.runs.noted import Noted
@@ -86,11 +87,13 @@ class _Made:
         return self.kept.load(key)
 
 
+@brought.scoped
 def run(
     studies: Mapping[Path, Study],
     *,
     jobs: int | None = None,
     fresh: bool = False,
+    allow_code: bool = False,
     executor: Executor | None = None,
     witnesses: Sequence[str] = (),
     monitor: Monitor | None = None,
@@ -102,7 +105,8 @@ def run(
 
     All their runs are one plan under one monitor; an `executor` makes them elsewhere than in processes on this machine.
     `say` hears in a line each how many there are. `witnesses` ("live", "virtual") look at the comparison that a study
-    has for them, before `view`. `write` makes the page of each, and may add to what is found.
+    has for them, before `view`. `write` makes the page of each, and may add to what is found. `allow_code` runs the
+    code that the studies name, in this call alone.
     """
     monitor, started = monitor or Silent(), time.monotonic()
     for folder, study in studies.items():

@@ -13,6 +13,7 @@ from aqmlab import arguments, bounds, engine, files, statistics, toml_text
 from aqmlab import sweep as execution
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.json_files import Json, read_json
+from aqmlab.laws import brought
 from aqmlab.progress import Foreseen, Monitor, Silent
 from aqmlab.results import store
 from aqmlab.runs import places, planning
@@ -101,6 +102,7 @@ def read(file: str | Path, seeds: int | None = None, changes: Mapping[str, Any] 
     return Sweep(name, file, tuple(grids), of)
 
 
+@brought.scoped
 def run(
     sweep: Sweep,
     folder: str | Path,
@@ -108,6 +110,7 @@ def run(
     jobs: int | None = None,
     resume: bool = False,
     fresh: bool = False,
+    allow_code: bool = False,
     monitor: Monitor | None = None,
     executor: Executor | None = None,
 ) -> Finished:
@@ -115,6 +118,7 @@ def run(
 
     - `jobs` runs are made at a time, by default one a core.
     - `resume` goes on with a folder whose runs were interrupted; `fresh` makes those anew that are kept from before.
+    - `allow_code` runs the code that the sweep's file names, files of laws, in this call alone.
     - `executor` makes them elsewhere than in processes on this machine.
     """
     arguments.truths(resume=resume, fresh=fresh)

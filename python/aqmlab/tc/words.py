@@ -61,6 +61,8 @@ def parse(spec: str) -> Tree:
     words, given = _sorted(spec, rest, row, {name: str(param["kind"]).lower() for name, param in params.items()})
     if row is None:
         law = brought.path_of(kind)
+        if law is not None:
+            brought.allow(law)  # whoever says these words means it, and it is loaded
         return {"kind": kind, **({} if law is None else {"law": str(law.resolve())}), **given}
     by_tc = {word.ours: _value(spec, word, words, params) for word in row.words}
     values = {**by_tc, **(row.sets if row.tc == table.HEAD_DROP else {}), **given}
