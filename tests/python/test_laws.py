@@ -18,7 +18,7 @@ import pytest
 
 import aqmlab
 import studies
-from aqmlab import cli, engine, sweep
+from aqmlab import cli, engine, study, sweep
 from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.laws import brought, patience
 from aqmlab.live import kernel
@@ -193,6 +193,19 @@ def test_no_verb_runs_code_that_a_scenario_names(link, tmp_path, monkeypatch, ca
     said = capsys.readouterr().err
     assert "names code, which is not run unasked: expected --allow-code" in said and said.count("\n") == 1
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_study_from_python_may_be_given_permission(link, tmp_path):
+    folder = tmp_path / "own"
+    studies.write(folder, studies.STUDY.replace('kind = "pi", qref = "24p"', 'kind = "./mine.py"'))
+    own(folder)
+    asked = {"quick": True, "seeds": 1, "only": "web/pi/off", "changes": {"duration": "3s", "warmup": "1s"}}
+    with pytest.raises(BadInput, match="names code, which is not run unasked"):
+        study.read(folder, **asked)
+    (one,) = study.read(folder, **asked, allow_code=True)
+    with pytest.raises(BadInput, match="names code, which is not run unasked"):
+        study.run({tmp_path / "no": one})
+    assert study.run({tmp_path / "yes": one}, allow_code=True)[0].found["complete"]
 
 
 def test_results_are_read_without_their_code(link, tmp_path, capsys):
