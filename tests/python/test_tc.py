@@ -578,7 +578,48 @@ def test_parse_alone_never_fails():
 def test_what_netem_does_besides_delaying_is_remarked():
     _, found = link_of(GOOD + "qdisc netem 8: dev eth9 root refcnt 2 limit 1000 delay 10ms loss 3% duplicate 2%\n")
     notes = [note for note in found.notes if "netem" in note]
-    assert [note.split(": ")[1] for note in notes] == ["'loss 3%'", "'duplicate 2%'"]
+    assert [note.split(": ")[1] for note in notes] == ["'duplicate 2%'", "'loss 3%'"]
+
+
+def netem(*ports):
+    return "".join(
+        f"qdisc netem 8{k}: dev {port} root refcnt 2 limit 1000 {said}\n" for k, (port, said) in enumerate(ports)
+    )
+
+
+def test_losses_of_netem_that_both_ways_have_are_those_of_the_path():
+    _, found = link_of(GOOD + netem(("ifb0", "delay 10ms loss 3%"), ("ifb1", "delay 10ms loss 3%")))
+    assert found.tree["path"] == {"rtt": "20ms", "loss": 0.03} and not any("netem" in note for note in found.notes)
+    assert "the losses of netem (ifb0, ifb1), taken for one each way" in found.text
+    own = written(path={"rtt": "40ms", "loss": 0.015}).text
+    assert link_of(own)[1].tree["path"] == {"rtt": "40ms", "loss": 0.015}
+    ports = [
+        {
+            "kind": "netem",
+            "handle": "1:",
+            "dev": dev,
+            "root": True,
+            "options": {"limit": 9, "loss-random": {"loss": 0.02}},
+        }
+        for dev in ("ifb0", "ifb1")
+    ]
+    assert link_of(json.dumps(ports), rate="1mbit")[1].tree["path"] == {"loss": 0.02}
+
+
+@pytest.mark.parametrize(
+    "ports",
+    [
+        [("ifb0", "loss 3%"), ("ifb1", "loss 2%")],
+        [("ifb0", "loss 3%")],
+        [("ifb0", "loss 300%"), ("ifb1", "loss 300%")],
+        [("ifb0", "loss 3% 25%"), ("ifb1", "loss 3% 25%")],
+        [("ifb0", "loss gemodel 1%"), ("ifb1", "loss gemodel 1%")],
+    ],
+)
+def test_other_losses_of_netem_are_remarked(ports):
+    _, found = link_of(GOOD + netem(*ports))
+    assert "path" not in found.tree
+    assert len([note for note in found.notes if "'loss " in note]) == len(ports)
 
 
 @pytest.mark.parametrize(("limit", "is_said"), [("32Mb", False), ("64Mb", False), ("3000b", True), ("0", False)])

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from aqmlab import units
 from aqmlab.tc import table
 from aqmlab.tc.quantities import Raw, finite
 
@@ -204,6 +205,8 @@ def _shown(words: Sequence[str], at: int, found: Dump) -> None:
 
 EMULATED = ("loss", "duplicate", "corrupt", "reorder", "rate", "slot")
 """What netem does to packets besides delaying them."""
+LOSS = "loss"
+UNREAD = "of netem aqmlab reads the delay alone; [path] has loss and reorder"
 
 
 def _words(words: Sequence[str], node: Node, at: int, found: Dump) -> None:
@@ -224,8 +227,12 @@ def _words(words: Sequence[str], node: Node, at: int, found: Dump) -> None:
             if node.kind != "netem":  # its words are many, and only the delay is of use
                 node.is_whole = False
                 found.note(at, f"{word + value!r}: not a word of {node.kind} that aqmlab knows")
+            elif (
+                word == LOSS and (share := _share(value)) is not None and _share(" ".join(words[position:][:1])) is None
+            ):
+                node.words[LOSS] = share  # each packet's by itself: a second share would be their correlation
             elif word in EMULATED:
-                found.note(at, f"{word + value!r}: of netem aqmlab reads the delay alone; [path] has loss and reorder")
+                found.note(at, f"{word + value!r}: {UNREAD}")
             continue
         values = words[position : position + known[word]]
         if len(values) < known[word]:
@@ -241,6 +248,12 @@ def _words(words: Sequence[str], node: Node, at: int, found: Dump) -> None:
             jitter = [w for w in words[position : position + 1] if w[:1].isdigit()]
             node.words |= {"jitter": jitter[0]} if jitter else {}
             position += len(jitter)
+
+
+def _share(text: str) -> float | None:
+    """The share that `3%` says; `None` of any other word."""
+    number = units.quantity(text)
+    return None if number is None or number[1] != "%" else number[0] / 100
 
 
 # ---- command lines ----
@@ -368,6 +381,12 @@ def _item(item: Mapping[str, Any], at: int, found: Dump) -> None:
         found.note(at, f"{kind!r}: a qdisc that aqmlab does not know")
     elif isinstance(options, Mapping):
         for name, value in options.items():
+            if node.kind == "netem" and name.startswith(LOSS) and isinstance(value, Mapping):
+                if name == "loss-random" and not value.get("correlation"):
+                    node.words[LOSS] = finite(value.get(LOSS, 0.0))
+                else:
+                    found.note(at, f"{name!r}: {UNREAD}")
+                continue
             if name not in known and name not in _PLACES and node.kind not in table.CONTAINERS and what == "qdisc":
                 found.note(at, f"{name!r}: not a word of {kind} that aqmlab knows")
             try:

@@ -460,6 +460,10 @@ def _reading(port: Port, back: Port | None, rate_bps: float, found: Dump, origin
     if rtt is not None:
         tree["path"] = {"rtt": rtt}
         comments["path"] = [said]
+    loss, where = _loss(found)
+    if loss is not None:
+        tree["path"] = {**tree.get("path", {}), "loss": loss}
+        comments["path"] = [*comments.get("path", []), where]
     tree["traffic"] = [{"kind": "bulk", "flows": 16}]
     comments["traffic"] = ["A dump does not know who sends: put your traffic here."]
     return Reading(_accepted(tree, found, origin), comments, tuple(found.notes), statistics, back is not None)
@@ -475,6 +479,23 @@ def _rtt(found: Dump) -> tuple[str | None, str]:
     total = sum(us for _, us in delays)
     where = ", ".join(n.device or n.handle for n, _ in delays)
     return (q.time_text(total), f"the delays of netem ({where}) in sum") if delays else (None, "")
+
+
+def _loss(found: Dump) -> tuple[float | None, str]:
+    """The losses of netem, where two ports have the same, one for each way; a port does not say which way it is."""
+    lossy = [
+        (node, float(node.words[dump.LOSS])) for node in found.nodes if node.kind == "netem" and dump.LOSS in node.words
+    ]
+    shares, ports = {share for _, share in lossy}, [node.device or node.handle for node, _ in lossy]
+    if len(lossy) == len(set(ports)) == 2 and len(shares) == 1 and 0 <= min(shares) <= 1:
+        return shares.pop(), f"the losses of netem ({', '.join(ports)}), taken for one each way"
+    for node, share in lossy:
+        found.note(
+            node.line,
+            f"'{dump.LOSS} {100 * share:.10g}%': of netem aqmlab reads losses that two ports have alike, one for each "
+            "way; [path] has loss and reverse_loss",
+        )
+    return None, ""
 
 
 def _accepted(tree: Tree, found: Dump, origin: str) -> Tree:
