@@ -125,7 +125,7 @@ def test_a_program_runs_in_place_of_the_prompt(monkeypatch, scenario_file):
 
 @needs_engine
 def test_a_prompt_says_what_it_does_otherwise(capsys, monkeypatch, scenario_file):
-    monkeypatch.setattr(plan, "check", lambda resolved, is_virtual: None)
+    monkeypatch.setattr(plan, "check", lambda resolved, is_virtual, has_traffic: None)
     monkeypatch.setattr(shell.process, "arguments", lambda folder, is_virtual, kernel=None: ["false"])
     with pytest.raises(CannotRun, match="exit code 1"):
         shell.open_prompt(str(scenario_file), "left", None, False, {"live.qdisc": "kernel", "live.capture": "both"})
