@@ -23,8 +23,6 @@ WITH_SACK = ("sack", "rack", "ns2-sack1")
 """The repairs with which receivers report what arrived."""
 AT_ONCE = ("reno", "ns2-newreno", "ns2-sack1")
 """The repairs with which a window comes down at once in any case."""
-MODELS = ("bbr", "bbr3")
-"""The controllers that model the path: they pace, and bring their windows down themselves."""
 
 
 def of(resolved: Resolved, given: Tree) -> None:
@@ -102,8 +100,18 @@ def _idle(key: str, values: Tree) -> str | None:
     return None if found is None else found(values)
 
 
+def _models_path(values: Tree) -> bool:
+    """Whether a controller models the path: it paces, and brings its window down itself."""
+    return values["cc"] in _modelling()
+
+
+@lru_cache
+def _modelling() -> frozenset[str]:
+    return frozenset(row["name"] for row in engine.controllers() if row["models_path"])
+
+
 def _reduction(values: Tree) -> str | None:
-    if values["cc"] in MODELS:
+    if _models_path(values):
         return _where(values, "cc")
     return _where(values, "repair") if values["repair"] in AT_ONCE else None
 
@@ -114,7 +122,7 @@ def _taken_back(values: Tree) -> str | None:
         return None
     if values["repair"] != "newreno":
         return _where(values, "repair")
-    if values["cc"] in MODELS:
+    if _models_path(values):
         return _where(values, "cc")
     return _where(values, "reduction") if values["reduction"] != "prr" else None
 
@@ -128,7 +136,7 @@ def _reports(values: Tree) -> str | None:
 
 
 def _bursts(values: Tree) -> str | None:
-    is_paced = values["pacing"] or values["cc"] in MODELS or "max_pacing_rate" in values
+    is_paced = values["pacing"] or _models_path(values) or "max_pacing_rate" in values
     return None if is_paced else f"without pacing: pacing = {_written(values['pacing'])}"
 
 

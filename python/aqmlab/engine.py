@@ -313,7 +313,7 @@ def stacks() -> list[dict[str, Any]]:
 
 
 def controllers() -> list[dict[str, Any]]:
-    """Every congestion controller: name, doc."""
+    """Every congestion controller: name, doc, whether it sets window and rate by a model of the path."""
     rows: list[dict[str, Any]] = json.loads(native.controllers())
     return rows
 

@@ -8,11 +8,8 @@ from aqmlab import files, units
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import doubt
 
-LISTS: Mapping[str, tuple[str, int]] = {"udp-trace": ("packets", 0), "replay": ("demands", 1)}
-"""Of traffic that is in a file, whose instants do not fall: the key that names it, and the field of the instant."""
-
-OF_A_RATE = ("cbr", "onoff")
-"""Kinds whose sources have a `rate` together, in packets of one size."""
+LISTS: Mapping[str, int] = {"packets": 0, "demands": 1}
+"""Keys that name a file of traffic whose instants do not fall: the field of the instant."""
 
 WITHIN = 1 << 16
 """Bytes within which a file's first instant is looked for."""
@@ -30,17 +27,16 @@ def doubts(resolved: Resolved) -> None:
 
 def _silence(block: Tree, end_s: float, origin: str) -> tuple[str, str, str] | None:
     """A key with its value, and how little it lets a block send; `None` where it sends enough."""
-    kind, begin_s = block["kind"], _earliest_s(block.get("start", "0s"))
+    begin_s = _earliest_s(block.get("start", "0s"))
     left_s = end_s - begin_s
-    if kind in LISTS:
-        key, column = LISTS[kind]
-        first_s = _first_instant_s(Path(origin).parent / block[key]["file"], column)
+    for key in LISTS.keys() & block.keys():
+        first_s = _first_instant_s(Path(origin).parent / block[key]["file"], LISTS[key])
         if first_s is None or first_s < left_s:
             return None
         return key, block[key]["file"], f"its first instant, {units.say_seconds(begin_s + first_s)}, is not reached"
-    if kind == "probe" and units.seconds(block["interval"], "interval") > left_s:
+    if "interval" in block and units.seconds(block["interval"], "interval") > left_s:
         return "interval", block["interval"], "each probe sends a packet at most"
-    if kind in OF_A_RATE:
+    if "rate" in block and isinstance(block.get("packet"), str):
         bits = 8 * (units.quantity(block["packet"]) or (0.0, ""))[0]
         if units.rate_bps(block["rate"], "rate") * left_s < bits:
             return "rate", block["rate"], f"less than a packet of {block['packet']} in the mean"

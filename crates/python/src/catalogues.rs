@@ -110,7 +110,8 @@ pub fn stacks() -> Value {
 /// Every congestion controller: its word for `tcp.cc`, and what it is.
 pub fn controllers() -> Value {
     let rows = Control::WORDS.iter().zip(Control::DOCS);
-    rows.map(|((name, _), doc)| json!({ "name": name, "doc": doc.trim() })).collect()
+    rows.map(|((name, control), doc)| json!({ "name": name, "doc": doc.trim(), "models_path": control.models_path() }))
+        .collect()
 }
 
 /// Every kind of traffic, or model of a kind, with its keys.

@@ -15,8 +15,10 @@ MARK = 10
 """Bytes that a probe has beside these."""
 BLOCKS = 100
 """Of traffic that the hosts tell apart by their ports."""
-FRAMES = "rtp_video"
-"""The kind whose frames hosts on real sockets do not send."""
+OF_FRAMES = "max_rate"
+"""A key that only real-time video has, whose frames hosts on real sockets do not send."""
+OF_PROBES = "interval"
+"""A key that only probes have."""
 
 
 def check(resolved: Resolved) -> None:
@@ -26,12 +28,12 @@ def check(resolved: Resolved) -> None:
         raise BadInput(f"{resolved.origin}: traffic: {blocks} blocks: expected {BLOCKS} at most in a live run")
     for number, block in enumerate(resolved.scenario["traffic"]):
         where = f"{resolved.origin}: traffic.{number}"
-        if block["kind"] == FRAMES:
+        if OF_FRAMES in block:
             raise BadInput(
-                f'{where}.kind = "{FRAMES}": a live run has no real-time video yet; expected other kinds, or a '
+                f'{where}.kind = "{block["kind"]}": a live run has no real-time video yet; expected other kinds, or a '
                 "simulated run"
             )
-        least = HEADERS[family] + (MARK if block["kind"] == "probe" else 0)
+        least = HEADERS[family] + (MARK if OF_PROBES in block else 0)
         for key, place, size in _sizes(block, resolved.origin):
             if not least <= size <= MTU:
                 raise BadInput(

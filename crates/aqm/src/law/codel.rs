@@ -37,7 +37,9 @@
 //! is lost until one waited less than the target.
 //!
 //! Deviations. None known from the RFC; `mtu` is its `maxpacket_`, for which it says to use the interface's. None known
-//! from Linux's decisions (times do not wrap around after 36 minutes; a machine just started was idle for ever before).
+//! from those of Linux 6.12.117 (times do not wrap around after 36 minutes; a machine just started was idle for ever
+//! before). Earlier kernels keep `first_above` where a queue has no packet to give. Only one whose bytes are counted with
+//! others' can tell.
 
 use super::{Departure, Gauges, Law, Verdict};
 use crate::cause::Cause;

@@ -19,6 +19,8 @@
 //! # Deviations
 //! - Round trips within a second of the start of one of CUBIC's epochs count too. In Linux they do not. A slow start is
 //!   then under way only after an idle time.
+//! - What hosts may add to a train is 1 ms. In Linux it is no more than four of the largest bursts take at the pacing
+//!   rate, which is less than 1 ms beyond 2 Gb/s: its slow start ends sooner there.
 
 use super::{Delivery, Window};
 use base::{Span, Time};
