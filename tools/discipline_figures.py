@@ -21,7 +21,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 import aqmlab
-from aqmlab import engine, units
+from aqmlab import engine, statistics, units
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.looks import HUES, INK, MUTED, REFERENCE
 from aqmlab.results import times
@@ -87,7 +87,7 @@ def figures_of(run: Run) -> dict[str, Any]:
             "wait_mean_ms": round(1e3 * wait, 2),
         }
     responses = run.exchanges.filter(pl.col("traffic") == 0)["response_time_s"].to_numpy()
-    p50, p90 = np.quantile(responses, [0.5, 0.9])
+    p50, p90 = statistics.quantiles(responses, [0.5, 0.9])
     stream = {"loss_ratio": round(run.summary["udp"]["loss_ratio"], 4)}
     return {**phases, "web": {"p50_s": round(float(p50), 4), "p90_s": round(float(p90), 4)}, "stream": stream}
 

@@ -101,8 +101,8 @@ def _frames(run: Run, blocks: Sequence[int]) -> Figures:
     return {
         "bitrate_source_bps": float(came["bytes"].sum()) * 8 / (end - start) / sources,
         # As the summary has them: the least delay within which so many came.
-        "delay_p50_s": float(np.quantile(delays, 0.5, method="inverted_cdf")) if delays.size else None,
-        "delay_p99_s": float(np.quantile(delays, 0.99, method="inverted_cdf")) if delays.size else None,
+        "delay_p50_s": float(statistics.quantiles(delays, [0.5])[0]) if delays.size else None,
+        "delay_p99_s": float(statistics.quantiles(delays, [0.99])[0]) if delays.size else None,
         "lost": 1 - delays.size / found.height if found.height else None,
     }
 

@@ -62,6 +62,11 @@ def student(probability: float, freedom: float) -> float:
     return float(stdtrit(freedom, probability))
 
 
+def quantiles(values: npt.ArrayLike, shares: Sequence[float]) -> Array:
+    """For each share the least value that so many do not exceed: one that occurred, never one between two."""
+    return np.asarray(np.quantile(np.asarray(values, dtype=float), shares, method="inverted_cdf"), dtype=float)
+
+
 def half_width(values: Sequence[float] | Array) -> float | None:
     """Half width of the 95 % t-interval of a mean; `None` with fewer than two values or a value that is missing."""
     sample = np.asarray(values, dtype=float)

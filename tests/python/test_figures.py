@@ -7,6 +7,7 @@ from functools import partial
 
 import matplotlib as mpl
 import numpy as np
+import polars as pl
 import pypdf
 import pytest
 from scipy import stats
@@ -17,7 +18,7 @@ from aqmlab.errors import BadInput
 from aqmlab.figures import responses
 from aqmlab.figures.drawn import COLOURS, METADATA, Drawn
 from aqmlab.figures.looks import Look, looks_of
-from aqmlab.figures.queue import WORTH_SHOWING, Panel, Series, _ways
+from aqmlab.figures.queue import WORTH_SHOWING, Panel, Series, _in_steps, _ways
 from aqmlab.figures.sheet import PAGE, PHONE
 from aqmlab.results.window import CDF_TIMES
 from conftest import ROOT
@@ -159,6 +160,14 @@ def test_directions_are_drawn_that_have_a_queue():
     assert _ways([panel(50.0, little)]) == ["forward"] and _ways([panel(little, 50.0)]) == ["reverse"]
     assert _ways([panel(50.0, little), panel(little, WORTH_SHOWING)]) == ["forward", "reverse"]
     assert _ways([panel(0.0, 0.0)]) == ["forward"]
+
+
+def test_bands_over_time_end_at_values_that_occurred():
+    rows = {"direction": [0] * 5, "time_s": [0.1, 0.2, 0.3, 0.4, 0.5], "queue_packets": [0, 10, 20, 30, 40]}
+    found = _in_steps(pl.DataFrame(rows), "queue_packets", 1, 1.0)["forward"]
+    assert (found.low.tolist(), found.high.tolist()) == ([0], [40])
+    ends = np.arange(1.0, 101.0)
+    assert Series(ends, ends, ends, ends).top == 100
 
 
 def test_both_directions_are_labelled_where_both_are_drawn(compared):

@@ -45,6 +45,10 @@ def test_one_run_is_judged_by_its_parts_and_says_so():
     assert (interval.value, interval.basis, interval.n) == (1.0, "parts", 3)
 
 
+def test_a_quantile_is_a_value_that_occurred():
+    assert statistics.quantiles([4.0, 1.0, 3.0, 2.0], (0.1, 0.5, 0.51, 0.75, 0.99, 1.0)).tolist() == [1, 2, 3, 3, 4, 4]
+
+
 def test_a_straight_line_is_found_exactly():
     line = statistics.fit_line([1, 2, 4], [5, 7, 11])
     assert (line.slope, line.intercept, line.at(10)) == (2, 3, 23)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from aqmlab import links, units
+from aqmlab import links, statistics, units
 from aqmlab.capture.measure import Measured
 from aqmlab.errors import BadInput
 from aqmlab.results.run import Run
@@ -79,7 +79,7 @@ class Paired:
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""
         shares = (0.01, 0.5, 0.99)
-        found = [float(np.quantile(self.difference_s, share)) for share in shares if self.difference_s.size]
+        found = statistics.quantiles(self.difference_s, shares).tolist() if self.difference_s.size else []
         return {
             "recorded": self.recorded,
             "captured": self.captured,

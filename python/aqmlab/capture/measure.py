@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from aqmlab import statistics
 from aqmlab.capture.connections import Connections, Exchange
 from aqmlab.capture.queue import Queue
 from aqmlab.errors import BadInput, doubt
@@ -91,7 +92,7 @@ class Measured:
             "mark_ratio": queue.marked.total() / queue.offered if queue.offered and queue.has_after else None,
             "throughput_bps": queue.delivered_bytes * 8 / self.measured_s if queue.has_after else None,
             "queue_delay_mean_s": float(waits.mean()) if waits.size else None,
-            "queue_delay_p99_s": float(np.quantile(waits, 0.99)) if waits.size else None,
+            "queue_delay_p99_s": float(statistics.quantiles(waits, [0.99])[0]) if waits.size else None,
             "retransmitted_segments": self.connections.retransmitted[way],
             "unmatched_packets": queue.unmatched,
         }
@@ -170,5 +171,5 @@ def _kept(frame: capture.Frame, payload: int) -> int:
 def _quantiles(values: npt.NDArray[np.float64]) -> dict[str, float] | None:
     if not values.size:
         return None
-    found = np.quantile(values, [share / 100 for share in _QUANTILES])
+    found = statistics.quantiles(values, [share / 100 for share in _QUANTILES])
     return {f"p{share}": float(value) for share, value in zip(_QUANTILES, found, strict=True)}

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from aqmlab import statistics
 from aqmlab.capture.against import Check, Paired
 from aqmlab.capture.measure import Measured
 from aqmlab.command.tables import short_table, show
@@ -69,7 +69,7 @@ def against(out: Console, checks: Sequence[Check], pairs: dict[str, Paired]) -> 
         if not found.size:
             out.print(f"{name}: {pair.recorded:,} exchanges recorded, none of them found in the capture.")
             continue
-        low, middle, high = np.quantile(found, (0.01, 0.5, 0.99)) * 1e3
+        low, middle, high = 1e3 * statistics.quantiles(found, (0.01, 0.5, 0.99))
         out.print(
             f"{name}: {found.size:,} of {pair.recorded:,} exchanges found in the capture; response times recorded less "
             f"captured: median {middle:+.3f} ms, 98 % within {low:+.3f} and {high:+.3f} ms."

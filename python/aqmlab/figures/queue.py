@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from aqmlab import links, units
+from aqmlab import links, statistics, units
 from aqmlab.comparison import Column
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import wrapped
@@ -49,7 +49,7 @@ class Series:
     def top(self) -> float:
         """What a scale must reach, but for a few moments."""
         finite = self.high[np.isfinite(self.high)]
-        return float(np.quantile(finite, 0.995)) if finite.size else 0.0
+        return float(statistics.quantiles(finite, [0.995])[0]) if finite.size else 0.0
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,8 @@ def _in_steps(queue: pl.DataFrame, name: str, factor: float, step: float) -> dic
         rows.group_by("direction", "s")
         .agg(
             pl.col(name).mean().alias("mean"),
-            pl.col(name).quantile(0.1).alias("low"),
-            pl.col(name).quantile(0.9).alias("high"),
+            pl.col(name).quantile(0.1, "equiprobable").alias("low"),
+            pl.col(name).quantile(0.9, "equiprobable").alias("high"),
         )
         .sort("s")
     )

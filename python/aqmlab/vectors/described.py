@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from aqmlab import statistics
 from aqmlab.vectors.model import ACCEPTOR, INITIATOR, Vector
 
 _QUANTILES = (10, 25, 50, 75, 90, 95, 99)
@@ -68,7 +69,10 @@ def quantity(name: str, unit: str, values: Sequence[float]) -> dict[str, Any]:
         "name": name,
         "unit": unit,
         "mean": total / ordered.size,
-        "quantiles": {f"p{q}": float(np.quantile(ordered, q / 100, method="inverted_cdf")) for q in _QUANTILES},
+        "quantiles": {
+            f"p{q}": float(found)
+            for q, found in zip(_QUANTILES, statistics.quantiles(ordered, [q / 100 for q in _QUANTILES]), strict=True)
+        },
         "share_of_largest": {"1%": of_largest(0.01), "10%": of_largest(0.1)},
     }
     if unit == "bytes" and not name.startswith("window"):
