@@ -93,7 +93,9 @@ def write(studies: Sequence[Study], page: Path, images: Path) -> None:
             if not specs and not kept:
                 continue
             parts.append(f"## {study.id}: {title}\n")
-            drawn = [(spec, one) for spec in specs for one in figures.draw([spec], cells.find, cells.left_out)]
+            drawn = [
+                (spec, one) for spec in specs for one in figures.draw([spec], cells.find, cells.left_out, study.figures)
+            ]
             for spec, one in drawn:
                 note = _scale_said(study, points_of(spec, cells))
                 place = images / study.id / f"{one.name}{f'-{bed}' if bed else ''}.png"

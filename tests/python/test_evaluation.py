@@ -11,6 +11,7 @@ import pytest
 from aqmlab import cli, engine, sweep, toml_text, units
 from aqmlab.errors import BadInput
 from aqmlab.evaluation import among, answers, controllers, disciplines, known, outcome, template
+from aqmlab.figures.looks import HUES
 from aqmlab.json_files import read_json
 from aqmlab.statistics import Interval
 from aqmlab.study import figures
@@ -335,7 +336,7 @@ def test_a_discipline_that_comes_along_is_not_there_twice():
 
 
 def test_a_requirement_by_which_nobody_is_placed_has_no_field():
-    assert known.fields(evaluated("mine", 1.0, "5-2")) == [] and among.drawn([], "mine") is None
+    assert known.fields(evaluated("mine", 1.0, "5-2")) == [] and among.drawn([], "mine", HUES[0]) is None
 
 
 def kept_at(place: Path, tail_ms: float) -> Path:

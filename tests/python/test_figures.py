@@ -2,7 +2,7 @@
 
 import io
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import matplotlib as mpl
@@ -17,7 +17,7 @@ from aqmlab import cli, figures
 from aqmlab.errors import BadInput
 from aqmlab.figures import responses
 from aqmlab.figures.drawn import COLOURS, METADATA, Drawn
-from aqmlab.figures.looks import Look, looks_of
+from aqmlab.figures.looks import HUES, INK, ON_PAGE, PREFERRED, Look, looks_of, shaded
 from aqmlab.figures.queue import WORTH_SHOWING, Panel, Series, _in_steps, _ways
 from aqmlab.figures.sheet import PAGE, PHONE
 from aqmlab.results.window import CDF_TIMES
@@ -160,6 +160,53 @@ def test_directions_are_drawn_that_have_a_queue():
     assert _ways([panel(50.0, little)]) == ["forward"] and _ways([panel(little, 50.0)]) == ["reverse"]
     assert _ways([panel(50.0, little), panel(little, WORTH_SHOWING)]) == ["forward", "reverse"]
     assert _ways([panel(0.0, 0.0)]) == ["forward"]
+
+
+@dataclass
+class Variant:
+    """What a look is given by."""
+
+    name: str
+    kind: str
+    witness: str = "simulated"
+    uncongested: bool = False
+    ecn: bool = False
+
+    @property
+    def subject(self):
+        return self.name.partition(",")[0]
+
+    @property
+    def qdisc(self):
+        return {"kind": self.kind, "called": self.subject}
+
+    @property
+    def scenario(self):
+        return {"link": {"qdisc": self.qdisc}}
+
+
+@pytest.mark.parametrize("witness", ["simulated", "live"])
+def test_a_discipline_has_the_same_hue_whatever_it_is_compared_with(witness):
+    kinds = ["pie", "choke", "pi", "pfifo", "codel"]
+    of = {kind: Variant(f"{kind}, {witness}", kind, witness) for kind in kinds}
+    looks = looks_of([of[kind] for kind in kinds])
+    assert len({look.color for look in looks.values()}) == len(kinds)
+    assert looks[of["pfifo"].name].color == INK
+    for kind in ("pi", "pie", "codel"):
+        alone = looks_of([of["choke"], of[kind]])[of[kind].name]
+        assert looks[of[kind].name].color == alone.color == HUES[PREFERRED[kind]]
+
+
+def test_two_variants_of_a_kind_are_told_by_hue():
+    looks = looks_of([Variant("pi", "pi"), Variant("slow pi", "pi"), *(Variant(f"my {k}", "mine") for k in range(8))])
+    assert looks["pi"].color == HUES[PREFERRED["pi"]] and len({look.color for look in looks.values()}) == len(HUES)
+
+
+def test_on_a_page_a_shade_is_mixed_of_the_colours_of_its_style_sheet():
+    for shade, other in (("pale", "--paper"), ("deep", "--ink")):
+        colour = shaded(HUES[2], shade)
+        assert colour not in HUES
+        assert ON_PAGE[colour].startswith("color-mix(in srgb, var(--hue-2) ") and other in ON_PAGE[colour]
 
 
 def test_bands_over_time_end_at_values_that_occurred():

@@ -14,13 +14,13 @@ from scipy import stats
 
 from aqmlab.errors import BadInput
 from aqmlab.figures.drawn import pictures
-from aqmlab.figures.looks import HUES, INK, REFERENCE
+from aqmlab.figures.looks import HUES, INK, PREFERRED, REFERENCE, shaded
 from aqmlab.figures.sheet import PAGE, Sheet
 from aqmlab.results.exchanges import CDF_TIMES, SIZE_BINS
 from aqmlab.statistics import Interval
 from aqmlab.study import figures, tables
 from aqmlab.study.figures import layout, losses, responses
-from aqmlab.study.figures.curves import WITHOUT_ECN, curves_of
+from aqmlab.study.figures.curves import WITHOUT_ECN, curves_of, hues_of
 from aqmlab.study.figures.layout import panels_of
 from aqmlab.study.figures.over_time import series_of
 from aqmlab.study.figures.sizes import number_and_bytes
@@ -56,12 +56,39 @@ def test_where_ecn_does_not_vary_a_dash_is_a_parameter():
     assert looks[0].style == looks[2].style == "-" and looks[1].style == looks[3].style != "-"
 
 
-def test_a_figure_of_one_family_gives_hues_to_loads():
-    found = drawn_curves([cell(aqm, load=load) for load in ("90", "98") for aqm in ("pi-24", "pi-240")])
+def test_a_figure_of_one_family_gives_shades_of_its_hue_to_loads():
+    found = drawn_curves([cell(aqm, load=load) for load in ("90", "98") for aqm in ("rem-24", "rem-240")])
     looks = {label: curve.look for label, curve in found.items()}
-    assert looks["PI 24, 90 %"].color == looks["PI 240, 90 %"].color == HUES[0]
-    assert looks["PI 24, 98 %"].color == looks["PI 240, 98 %"].color == HUES[1]
-    assert looks["PI 24, 90 %"].style == looks["PI 24, 98 %"].style != looks["PI 240, 90 %"].style
+    green = HUES[PREFERRED["rem"]]
+    assert looks["REM 24, 90 %"].color == looks["REM 240, 90 %"].color == shaded(green, "pale")
+    assert looks["REM 24, 98 %"].color == looks["REM 240, 98 %"].color == shaded(green, "deep")
+    assert looks["REM 24, 90 %"].style == looks["REM 24, 98 %"].style != looks["REM 240, 90 %"].style
+
+
+def test_more_loads_than_there_are_shades_have_hues_after_the_familys_own():
+    found = drawn_curves([cell("rem-24", load=load) for load in ("70", "80", "90", "98")])
+    colours = [curve.look.color for curve in found.values()]
+    assert colours[0] == HUES[PREFERRED["rem"]] and len(set(colours)) == 4
+
+
+def test_a_discipline_has_the_same_hue_in_all_figures_of_a_study():
+    """`red-star` cannot have the hue of RED beside it, nor then alone."""
+    find = finder([cell(aqm) for aqm in ("red-12", "red-star-12", "pi-24", "rem-24")])
+    for one in find({}):
+        one.scenario["link"]["qdisc"]["kind"] = one.at["aqm"].split("-")[0]
+    several = [["red-star-12", "pi-24"], ["red-12", "red-star-12"], ["pi-24", "rem-24"], ["red-star-12", "rem-24"]]
+    specs = [spec(curves=[{"aqm": names}]) for names in several]
+    hues = hues_of(specs, find)
+    seen: dict[str, set[str]] = {}
+    for one in specs:
+        curves = curves_of(one, find, hues)
+        assert len({curve.look.color for curve in curves}) == 2
+        for curve in curves:
+            seen.setdefault(curve.label, set()).add(curve.look.color)
+    assert {label: len(colours) for label, colours in seen.items()} == dict.fromkeys(seen, 1)
+    assert seen["RED 12"] == {HUES[PREFERRED["red"]]} and seen["PI 24"] == {HUES[PREFERRED["pi"]]}
+    (drawn,) = figures.draw(specs[:1], find, whole=specs)
+    assert seen["RED STAR 12"].pop() in drawn.svg
 
 
 def test_twelve_curves_are_all_told_apart():

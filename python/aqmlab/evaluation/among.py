@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from aqmlab.evaluation.disciplines import BASELINE
 from aqmlab.evaluation.known import Field, Standing
 from aqmlab.figures.drawn import Drawn
-from aqmlab.figures.looks import HUES, INK, REFERENCE
+from aqmlab.figures.looks import INK, REFERENCE
 from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
 from aqmlab.study.figures.layout import logarithmic
@@ -26,16 +26,16 @@ def rows(fields: Sequence[Field]) -> list[Json]:
     return [{"name": names[label], "label": label, "cells": [there.get(label) for there in of]} for label in labels]
 
 
-def drawn(fields: Sequence[Field], subject: str) -> Drawn | None:
-    """Delay and goodput of each discipline, those of `subject` in colour."""
+def drawn(fields: Sequence[Field], subject: str, hue: str) -> Drawn | None:
+    """Delay and goodput of each discipline, those of `subject` in its colour."""
     shown = [field for field in fields if field.id in DRAWN] or list(fields[:2])
     if not shown:
         return None
     caption = (
         "Means over the runs with 95 % intervals, at the first rate; the shortest mean delay of the first panel stands "
-        f"at the top. Blue: {_label(shown, subject)}; black: {BASELINE}; grey: the others, with their defaults."
+        f"at the top. Coloured: {_label(shown, subject)}; black: {BASELINE}; grey: the others, with their defaults."
     )
-    return Drawn("figure-among", "Among all disciplines", caption, partial(_panels, shown, subject))
+    return Drawn("figure-among", "Among all disciplines", caption, partial(_panels, shown, subject, hue))
 
 
 def _label(fields: Sequence[Field], name: str) -> str:
@@ -48,7 +48,7 @@ def _order(fields: Sequence[Field]) -> list[Standing]:
     return list({one.label: one for field in first for one in field.standings}.values())
 
 
-def _panels(fields: Sequence[Field], subject: str, sheet: Sheet) -> Figure:
+def _panels(fields: Sequence[Field], subject: str, hue: str, sheet: Sheet) -> Figure:
     order = [one.label for one in _order(fields)][::-1]
     across = 2 if sheet.is_narrow else 2 * len(fields)
     down = 2 * len(fields) // across
@@ -56,7 +56,7 @@ def _panels(fields: Sequence[Field], subject: str, sheet: Sheet) -> Figure:
     grid = figure.subplots(down, across, squeeze=False)
     for k, panel in enumerate(grid.flat):
         field = fields[k // 2]
-        _dots(panel, field, ("delay", "goodput")[k % 2], order, subject, sheet)
+        _dots(panel, field, ("delay", "goodput")[k % 2], order, subject, hue, sheet)
         panel.set_title(f"{field.section}, {_within(field.title)}" if k % 2 == 0 else "")
         panel.set_yticks(range(len(order)), order if k % across == 0 else [""] * len(order))
         panel.set_ylim(-0.6, len(order) - 0.4)
@@ -68,7 +68,7 @@ def _within(title: str) -> str:
     return title if title[1:2].isupper() else f"{title[:1].lower()}{title[1:]}"
 
 
-def _dots(panel: Axes, field: Field, kind: str, order: Sequence[str], subject: str, sheet: Sheet) -> None:
+def _dots(panel: Axes, field: Field, kind: str, order: Sequence[str], subject: str, hue: str, sheet: Sheet) -> None:
     for one in field.standings:
         number: Json = getattr(one, kind)
         is_subject = one.name == subject
@@ -77,7 +77,7 @@ def _dots(panel: Axes, field: Field, kind: str, order: Sequence[str], subject: s
             order.index(one.label),
             xerr=number["half_width_95"],
             fmt="o",
-            color=HUES[0] if is_subject else INK if one.name == BASELINE else REFERENCE,
+            color=hue if is_subject else INK if one.name == BASELINE else REFERENCE,
             markersize=sheet.points(6 if is_subject else 4),
             linewidth=sheet.points(1.4),
             zorder=3 if is_subject else 2,

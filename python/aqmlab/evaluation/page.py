@@ -16,6 +16,7 @@ from aqmlab.results import store
 from aqmlab.study import figures, tables
 from aqmlab.study.cells import Cells
 from aqmlab.study.definition import Study
+from aqmlab.study.figures.curves import hue_of, hues_of
 from aqmlab.study.page import PAGE
 from aqmlab.study.templates import environment
 
@@ -36,7 +37,7 @@ def writer(
             "questions": answers.questions(given, form),
         }
         fields = known.fields(found) if form is DISCIPLINES else []
-        every = together.drawn(fields, among[0].name)
+        every = together.drawn(fields, among[0].name, hue_of(among[0].name, hues_of(study.figures, cells.find)))
         figured = figures.draw(study.figures, cells.find, cells.left_out)
         drawn = {one.name: one for one in map(pictures, [*figured, *([every] if every else [])])}
         made = {one.name: one for one in tables.build(study.tables, cells.find, cells.left_out)}

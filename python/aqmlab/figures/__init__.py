@@ -5,7 +5,8 @@
 >>> figures.write(comparison, "paper/figures", width="84mm", size="9pt", format="svg")
 
 Colours mean the same in all of them: the uncongested link is grey and dashed (nobody waits there), drop-tail is
-black (the one to beat), each discipline has a hue of its own, solid with ECN and dashed without when both are shown.
+black (the one to beat), each discipline has a hue of its own, PI the same in every report and study, solid with ECN and
+dashed without when both are shown.
 The hues are those of Okabe and Ito (2008), which colour-blind people tell apart too; ECN is never told by hue.
 """
 

@@ -16,14 +16,9 @@ from matplotlib.figure import Figure
 
 from aqmlab.errors import BadInput
 from aqmlab.figures import plots
-from aqmlab.figures.looks import GRID, HUES, INK, MUTED, PAPER, REFERENCE
+from aqmlab.figures.looks import GRID, INK, MUTED, ON_PAGE, PAPER
 from aqmlab.figures.paper import SIZE, sheet_of
 from aqmlab.figures.sheet import PAGE, PHONE, Sheet
-
-ON_PAGE = {INK: "--ink", MUTED: "--muted", GRID: "--grid", PAPER: "--paper", REFERENCE: "--reference"} | {
-    hue: f"--hue-{k}" for k, hue in enumerate(HUES)
-}
-"""On a page the colours are those of its style sheet, so that one figure serves light and dark."""
 
 COLOURS = {
     **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), MUTED),
@@ -171,8 +166,8 @@ def _inline(svg: str, prefix: str, label: str, kind: str, described: str = "[]")
     body = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)
     body = re.sub(r"font: ((?:\d+ )?[\d.]+px) [^;\"]+", r"font: \1 var(--figure-font)", body)
     body = re.sub(r"<[^>]+>", _shortened, body)
-    for colour, variable in ON_PAGE.items():
-        body = body.replace(colour, f"var({variable})")
+    for colour, on_page in ON_PAGE.items():
+        body = body.replace(colour, on_page)
     return head + ">" + body
 
 

@@ -12,7 +12,7 @@ from aqmlab.json_files import Json
 from aqmlab.study.figures import left_out as left
 from aqmlab.study.figures.against import against, measure_of
 from aqmlab.study.figures.cell import Cell, Find, LeftOut, Place, nothing, without_label
-from aqmlab.study.figures.curves import Curve, curves_of
+from aqmlab.study.figures.curves import Curve, Hues, curves_of, hues_of
 from aqmlab.study.figures.losses import loss_runs
 from aqmlab.study.figures.over_time import over_time
 from aqmlab.study.figures.responses import as_printed, ccdf, cdf
@@ -104,9 +104,17 @@ def every(specs: Sequence[Json]) -> list[Json]:
     return found
 
 
-def draw(specs: Sequence[Json], find: Find, left_out: LeftOut = nothing) -> list[Drawn]:
-    """All figures that have something to show, in the order of the study; captions say which points were not run."""
-    found = [_drawn(spec, find, left_out) for spec in specs]
+def draw(
+    specs: Sequence[Json], find: Find, left_out: LeftOut = nothing, whole: Sequence[Json] | None = None
+) -> list[Drawn]:
+    """All figures that have something to show, in the order of the study; captions say which points were not run.
+
+    `whole` are all figures of the study where some are drawn: colours are the same in all of them.
+    """
+    for spec in specs:
+        check(spec, f"figure {spec.get('id', '?')}")
+    hues = hues_of(specs if whole is None else whole, find)
+    found = [_drawn(spec, find, left_out, hues) for spec in specs]
     return [figure for figure in found if figure is not None]
 
 
@@ -121,9 +129,8 @@ def name_of(spec: Mapping[str, Any]) -> str:
     return "figure-" + (re.sub(r"[^a-z0-9]+", "-", str(spec["id"]).lower()).strip("-") or "x")
 
 
-def _drawn(spec: Json, find: Find, left_out: LeftOut) -> Drawn | None:
-    check(spec, f"figure {spec.get('id', '?')}")
-    curves = curves_of(spec, find)
+def _drawn(spec: Json, find: Find, left_out: LeftOut, hues: Hues) -> Drawn | None:
+    curves = curves_of(spec, find, hues)
     if not curves or _has_lost_its_subjects(spec, curves, left_out):
         return None
     kind = as_printed if spec.get(PRINTED) else KINDS[str(spec["kind"])]

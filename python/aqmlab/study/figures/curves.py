@@ -1,20 +1,21 @@
 """The curves of a figure: which cells, what they are called, and how they look.
 
-A hue is a family of disciplines, or, in a figure of one family, the load or parameter by which its curves differ. A
-line is solid with ECN and dashed without where both are shown; where ECN does not vary, its style tells parameters
-apart. What then still differs has sparse marks. The uncongested link is grey and dashed, drop-tail black.
+A hue is a family of disciplines, the same in all figures of a study. In a figure of one family its shades are the load
+or parameter by which its curves differ. A line is solid with ECN and dashed without where both are shown; where ECN
+does not vary, its style tells parameters apart. What then still differs has sparse marks. The uncongested link is grey
+and dashed, drop-tail black.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aqmlab.figures.looks import HUES, INK, PAPER, REFERENCE, Look
+from aqmlab.figures.looks import DROP_TAIL, HUES, INK, PAPER, REFERENCE, SHADES, Look, shaded
+from aqmlab.figures.looks import hues_of as hues_among
 from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
 from aqmlab.study.figures.cell import Cell, Find, ecn_of, qdisc_of, without_label
 
-DROP_TAIL = ("pfifo", "bfifo")
 SOLID = "-"
 STYLES: tuple[Any, ...] = (
     SOLID,
@@ -27,14 +28,12 @@ WITHOUT_ECN, OTHER_ECN = STYLES[1], (STYLES[3], STYLES[2], STYLES[4])
 REFERENCE_STYLES: tuple[Any, ...] = ((0, (5, 2)), (0, (1.6, 1.2)), (0, (7, 1.5, 1.5, 1.5)))
 MARKS = ("", "o", "s", "^", "D", "v", "X", "P")
 
-PREFERRED = {
-    "pi": 0, "ared": 1, "red": 1, "rem": 2, "dcn": 3, "redopt": 2, "afd": 4, "rio_ps": 5, "rio": 5,
-    "codel": 6, "fq_codel": 7, "pie": 8, "dualpi2": 9, "cake": 4,
-}  # fmt: skip
-"""The hue that a kind has in all figures, unless another of the same figure came first."""
-
 SELDOM = (3, 7, 8, 9, 4, 5, 6, 0, 1, 2)
-"""Hues in the order in which those are given that no kind of the figure prefers."""
+"""Hues in the order in which those are given that no kind prefers."""
+
+Called = tuple[str, str]
+"""A discipline throughout a study: its kind, and what it is called but for numbers."""
+Hues = Mapping[Called, str]
 
 
 @dataclass(frozen=True)
@@ -63,10 +62,43 @@ class Curve:
         }
 
 
-def curves_of(spec: Json, find: Find) -> list[Curve]:
+def hues_of(specs: Sequence[Json], find: Find) -> Hues:
+    """The hue of each discipline in all figures of a study: different where two are in one figure.
+
+    One that is called as its kind has the hue that this prefers, one that is called otherwise has it where it is still
+    to be had, and others have hues that few prefer.
+    """
+    kinds: dict[Called, str] = {}
+    figures: list[set[Called]] = []
+    for spec in specs:
+        cells = [cell for selector in spec["curves"] for cell in find(without_label(selector))]
+        ordinary = [cell for cell in cells if not cell.uncongested and not _is_drop_tail(cell)]
+        figures.append({_called(cell) for cell in ordinary})
+        for cell in ordinary:
+            kinds.setdefault(_called(cell), str(qdisc_of(cell)["kind"]))
+    order = sorted(kinds.items(), key=lambda item: item[0][1] != item[1])
+    return hues_among(order, SELDOM, lambda one, other: any({one, other} <= figure for figure in figures))
+
+
+def hue_of(name: str, hues: Hues) -> str:
+    """The hue of the discipline of this name, of those that `hues_of` gave."""
+    return next((hue for called, hue in hues.items() if called[1] == _without_numbers(name)), HUES[0])
+
+
+def _called(cell: Cell) -> Called:
+    kind = str(qdisc_of(cell)["kind"])
+    return kind, _without_numbers(cell.at.get("aqm", kind))
+
+
+def _without_numbers(name: str) -> str:
+    return _stem(name).replace("-", "_")
+
+
+def curves_of(spec: Json, find: Find, hues: Hues | None = None) -> list[Curve]:
     """The curves of a `[[figure]]`, in its order; a cell that is selected twice is drawn once.
 
-    Cells that are called the same, in other panels or elsewhere along `x`, look the same.
+    Cells that are called the same, in other panels or elsewhere along `x`, look the same. `hues` are those of the
+    whole study.
     """
     chosen: dict[str, Cell] = {}
     names: dict[str, str] = {}
@@ -88,7 +120,7 @@ def curves_of(spec: Json, find: Find) -> list[Curve]:
     first: dict[str, Cell] = {}
     for cell, label in zip(cells, labels, strict=True):
         first.setdefault(label, cell)
-    looks = dict(zip(first, look_cells(list(first.values()), without), strict=True))
+    looks = dict(zip(first, look_cells(list(first.values()), without, hues or hues_of([spec], find)), strict=True))
     return [
         Curve(cell, label, *looks[label], _panel_of(cell, panels)) for cell, label in zip(cells, labels, strict=True)
     ]
@@ -182,11 +214,11 @@ def _joined_references(cells: Sequence[Cell], ordinary: Sequence[Cell], without:
     return found
 
 
-def look_cells(cells: Sequence[Cell], without: Sequence[str] = ()) -> list[tuple[Look, str]]:
+def look_cells(cells: Sequence[Cell], without: Sequence[str], of_study: Hues) -> list[tuple[Look, str]]:
     """The look and mark of each cell."""
     references = [cell for cell in cells if cell.uncongested]
     ordinary = [cell for cell in cells if not cell.uncongested]
-    looks = _looks(ordinary, _told_apart(ordinary, without))
+    looks = _looks(ordinary, _told_apart(ordinary, without), of_study)
     found = {cell.name: look for cell, look in zip(ordinary, looks, strict=True)}
     for k, cell in enumerate(references):
         found[cell.name] = (Look(REFERENCE, REFERENCE_STYLES[k % len(REFERENCE_STYLES)], 2.4, 3), "")
@@ -241,15 +273,16 @@ def _stem(name: str) -> str:
     return "-".join(part for part in name.split("-") if not part[:1].isdigit())
 
 
-def _looks(cells: Sequence[Cell], told: Sequence[_Told]) -> list[tuple[Look, str]]:
+def _looks(cells: Sequence[Cell], told: Sequence[_Told], of_study: Hues) -> list[tuple[Look, str]]:
     levels = {"parameter": _places(told), "rest": _numbered([t.rest for t in told])}
     left = [name for name, places in levels.items() if max(places, default=0) > 0]
     if len({t.family for t in told}) > 1 or not left:
-        hues = _family_hues(cells, [t.family for t in told])
+        hues = _family_hues(cells, [t.family for t in told], of_study)
     else:
-        # One family: its curves differ in load or hosts, or else in parameters, and these have the hues.
+        # One family: its curves differ in load or hosts, or else in parameters, and these have shades of its hue.
         by = left.pop()
-        palette = (INK, *HUES) if _is_drop_tail(cells[0]) else HUES
+        own = _family_hues(cells, [t.family for t in told], of_study)[0]
+        palette = _of_one(own, max(levels[by]) + 1)
         hues = [palette[level % len(palette)] for level in levels[by]]
 
     if _varies(told, lambda t: t.ecn):
@@ -268,6 +301,13 @@ def _looks(cells: Sequence[Cell], told: Sequence[_Told]) -> list[tuple[Look, str
         (Look(hue, style, 2.4 if hue == INK else 1.7, 4 if hue == INK else 5), mark)
         for hue, style, mark in zip(hues, styles, marks, strict=True)
     ]
+
+
+def _of_one(hue: str, count: int) -> tuple[str, ...]:
+    """Shades of a hue; where there are too many, and for black, which has none beside the grey reference, all hues."""
+    if hue != INK and count in SHADES:
+        return tuple(shaded(hue, shade) for shade in SHADES[count])
+    return (hue, *(other for other in HUES if other != hue))
 
 
 def _places(told: Sequence[_Told]) -> list[int]:
@@ -314,27 +354,16 @@ def _varies(told: Sequence[_Told], key: Callable[[_Told], Hashable]) -> bool:
     return len({key(t) for t in told}) > 1
 
 
-def _family_hues(cells: Sequence[Cell], families: Sequence[Hashable]) -> list[str]:
-    """A hue for each family, as much the same in all figures as can be.
-
-    A family that is called as its kind has the hue that this prefers, one that is called otherwise has it where it is
-    still to be had, and others have hues that few prefer.
-    """
-    of_family = dict(zip(families, cells, strict=True))
+def _family_hues(cells: Sequence[Cell], families: Sequence[Hashable], of_study: Hues) -> list[str]:
+    """A hue for each family: the study's, but for a family that another of the figure would share it with."""
+    of_family = dict(zip(reversed(families), reversed(cells), strict=True))
+    of_family = dict(reversed(of_family.items()))
     given: dict[Hashable, str] = {family: INK for family, cell in of_family.items() if _is_drop_tail(cell)}
-    for namesakes_only in (True, False):
-        for family, cell in of_family.items():
-            kind = str(qdisc_of(cell)["kind"])
-            if family in given or kind not in PREFERRED or (namesakes_only and not _is_called(cell, kind)):
-                continue
-            if (wanted := HUES[PREFERRED[kind]]) not in given.values():
-                given[family] = wanted
+    for family, cell in of_family.items():
+        wanted = of_study.get(_called(cell))
+        if family not in given and wanted is not None and wanted not in given.values():
+            given[family] = wanted
     for family in of_family:
         free = [HUES[place] for place in SELDOM if HUES[place] not in given.values()]
         given.setdefault(family, free[0] if free else HUES[len(given) % len(HUES)])
     return [given[family] for family in families]
-
-
-def _is_called(cell: Cell, kind: str) -> bool:
-    """Whether one of its values is called as its kind, but for numbers."""
-    return any(_stem(name).replace("-", "_") == kind for name in cell.at.values())
