@@ -15,7 +15,7 @@ from scipy import stats
 import aqmlab
 from aqmlab import cli, figures
 from aqmlab.errors import BadInput
-from aqmlab.figures import responses
+from aqmlab.figures import apart, applications, coinciding, responses
 from aqmlab.figures.drawn import COLOURS, METADATA, Drawn
 from aqmlab.figures.looks import HUES, INK, ON_PAGE, PREFERRED, Look, looks_of, shaded
 from aqmlab.figures.queue import WORTH_SHOWING, Panel, Series, _in_steps, _ways
@@ -153,6 +153,41 @@ def panel(forward, reverse):
     at = np.arange(4.0)
     series = {way: Series(at, *(np.full(4, top),) * 3) for way, top in (("forward", forward), ("reverse", reverse))}
     return Panel("x", None, series, (0.0, 4.0), 4.0, False)
+
+
+FOUR = {"pfifo": Look(INK, "-", 2.8, 4)} | {name: Look(HUES[k], "-", 1.8, 5) for k, name in enumerate("abc")}
+
+
+def drawings_of_four(slope):
+    """A figure of each kind with four curves, which lie upon each other where the slope is 0, as their axes and key."""
+    x = np.linspace(0.0, 2.0, 200)
+    of = {name: (look, 30 * x + 10 + slope * k * x) for k, (name, look) in enumerate(FOUR.items())}
+    whole = [responses.Curve(name, look, x, y, None, 0.0, False) for name, (look, y) in of.items()]
+    curves = tuple((name, look, x, y) for name, (look, y) in of.items())
+    with mpl.rc_context(PAGE.style(COLOURS)):
+        yield responses._distributions(whole, PAGE)
+        yield responses._tails(whole, PAGE)
+        yield apart._drawn([apart.Panel("way", curves)], ("s", "%"), False, PAGE)
+        yield applications._drawn([applications.Panel("calls", "s", curves)], PAGE)
+
+
+def test_of_four_curves_that_coincide_all_are_seen():
+    for figure in drawings_of_four(slope=0):
+        axes = figure.axes[0]
+        lines = sorted(axes.lines[:4], key=lambda line: line.get_zorder())
+        widths = np.array([line.get_linewidth() for line in lines])
+        # Drop-tail lies at the bottom; each shows by half a point or more on both sides of what lies upon it.
+        assert (
+            lines[0].get_color() == INK and (widths[:-1] - widths[1:] >= 1).all() and widths[-1] == pytest.approx(1.8)
+        )
+        assert widths[0] == pytest.approx(1.8 + coinciding.WIDEST)
+        legend = axes.get_legend() or figure.legends[0]
+        assert sorted(key.get_linewidth() for key in legend.legend_handles) == pytest.approx([1.8, 1.8, 1.8, 2.8])
+
+
+def test_curves_that_are_apart_have_the_width_of_their_look():
+    for figure in drawings_of_four(slope=6):
+        assert sorted(line.get_linewidth() for line in figure.axes[0].lines[:4]) == pytest.approx([1.8, 1.8, 1.8, 2.8])
 
 
 def test_directions_are_drawn_that_have_a_queue():

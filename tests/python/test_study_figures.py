@@ -13,6 +13,7 @@ from matplotlib.collections import LineCollection
 from scipy import stats
 
 from aqmlab.errors import BadInput
+from aqmlab.figures import coinciding
 from aqmlab.figures.drawn import pictures
 from aqmlab.figures.looks import HUES, INK, PREFERRED, REFERENCE, shaded
 from aqmlab.figures.sheet import PAGE, Sheet
@@ -349,15 +350,16 @@ def test_of_curves_that_coincide_the_lower_one_is_wider():
     curves = curves_of(spec(), finder([cell("pi-24"), cell("rem-24"), cell("red-24"), cell("uncongested")]))
     x = np.linspace(0, 1, 50)
     lines = [(curve, x, y) for curve, y in zip(curves, (x, x + 0.001, 1 - x, x), strict=True)]
-    first, second, alone, reference = layout.widths(lines)
+    first, second, alone, reference = layout.widths_of(lines)
     # The reference is drawn beneath all others.
     assert reference > first > second == alone == 1
-    assert layout.widths([(curve, x, x) for curve in curves] * 5)[3] <= 1 + layout.WIDEST * layout.BENEATH
+    many = layout.widths_of([(curve, x, x) for curve in curves] * 5)
+    assert many[3] * curves[3].look.width <= min(curve.look.width for curve in curves) + coinciding.WIDEST
     # The first coincides with two, the second with two others: it is wider than what hides it all the same.
     chain = [(curves[0], x, x + 0.005 * k) for k in range(4)]
-    assert layout.widths(chain) == sorted(set(layout.widths(chain)), reverse=True)
+    assert layout.widths_of(chain) == sorted(set(layout.widths_of(chain)), reverse=True)
     ends = [(curves[0], x, x), (curves[1], x, np.where(x > 0.5, x, 0.8 * x))]
-    assert layout.widths(ends) == [1, 1]
+    assert layout.widths_of(ends) == [1, 1]
 
 
 def test_a_legend_has_lines_of_their_own_width():
@@ -365,7 +367,7 @@ def test_a_legend_has_lines_of_their_own_width():
     svg = figures.draw([spec("ccdf")], finder(cells))[0].svg
     legend = svg[svg.index('id="legend_1"') :]
     widths = set(re.findall(r"stroke-width: ([\d.]+)", legend))
-    assert widths == {"1.7"} and "stroke-width: 3.57" in svg
+    assert widths == {"1.7"} and "stroke-width: 3.5;" in svg
 
 
 def test_curves_with_nothing_to_show_are_named():

@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from aqmlab import separately
 from aqmlab.comparison import Column, Comparison
+from aqmlab.figures import coinciding
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import below, wrapped
 from aqmlab.figures.looks import Look, void_note
@@ -133,8 +134,11 @@ def _drawn(panels: Sequence[Panel], labels: tuple[str, str], is_tail: bool, shee
     grid = list(figure.subplots(down, across, squeeze=False).flat)
     lines: dict[str, Line2D] = {}
     for axes, panel in zip(grid, panels, strict=False):
-        for label, look, at, share in panel.curves:
-            lines.setdefault(label, axes.plot(at, share, **look.line(sheet))[0])
+        wider = coinciding.widths([(look, at, share) for _, look, at, share in panel.curves], is_log=is_tail)
+        for (label, look, at, share), width in zip(panel.curves, wider, strict=True):
+            own = look.line(sheet)
+            (line,) = axes.plot(at, share, **{**own, "linewidth": width * own["linewidth"]})
+            lines.setdefault(label, coinciding.key(line, look, sheet))
         axes.set_title(wrapped(panel.title, sheet.ems / across - AROUND, "bold"))
         axes.set(xlabel=labels[0], ylabel=labels[1])
         _scaled(axes, is_tail)

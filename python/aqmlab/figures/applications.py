@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 
 from aqmlab import applications
 from aqmlab.comparison import Column
+from aqmlab.figures import coinciding
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import below
 from aqmlab.figures.looks import Look, void_note
@@ -78,9 +79,11 @@ def _drawn(panels: Sequence[Panel], sheet: Sheet) -> Figure:
     grid = list(figure.subplots(down, across, squeeze=False).flat)
     lines: dict[str, Line2D] = {}
     for axes, panel in zip(grid, panels, strict=False):
-        for label, look, at, share in panel.curves:
-            drawn = axes.plot(at, share, drawstyle="steps-post", **look.line(sheet))
-            lines.setdefault(label, drawn[0])
+        wider = coinciding.widths([(look, at, share) for _, look, at, share in panel.curves])
+        for (label, look, at, share), width in zip(panel.curves, wider, strict=True):
+            own = look.line(sheet)
+            (line,) = axes.plot(at, share, drawstyle="steps-post", **{**own, "linewidth": width * own["linewidth"]})
+            lines.setdefault(label, coinciding.key(line, look, sheet))
         axes.set_title(panel.title)
         axes.set(xlabel=panel.axis, ylabel="share (%)", ylim=(0, 100))
     for axes in grid[len(panels) :]:

@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from aqmlab import statistics, units
 from aqmlab.comparison import Column
+from aqmlab.figures import coinciding
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import legend
 from aqmlab.figures.looks import MUTED, PAPER, Look, void_note
@@ -26,6 +27,8 @@ ENLARGED_FROM = 0.4
 """Where the enlarged part begins, seconds: before it all curves rise steeply and together."""
 LOWEST_ENLARGED = 70.0
 """Per cent: a part of the distribution that begins lower is hardly larger than the whole."""
+ENLARGED_LINE = 0.85
+"""How much thinner lines of the enlarged part are."""
 BEHIND_S, BEHIND = 0.75, 60.0
 """What the enlarged part lies on: from this time on, and up to so many per cent."""
 FEWEST_FOR_A_BAND = 3
@@ -46,14 +49,23 @@ class Curve:
     """The highest is the first in the legend."""
     is_reference: bool
 
-    def draw(self, axes: Axes, sheet: Sheet, thin: float = 1.0) -> Line2D:
-        """Draws the curve as a line, with its band."""
+    def draw(self, axes: Axes, sheet: Sheet, wider: float = 1.0) -> Line2D:
+        """Draws the curve as a line, so many times wider than its look, with its band."""
         line = self.look.line(sheet)
         if self.band is not None:
             axes.fill_between(
                 self.times, *self.band, color=self.look.color, alpha=0.18, linewidth=0, zorder=self.look.layer - 0.5
             )
-        return axes.plot(self.times, self.shares, **{**line, "linewidth": thin * line["linewidth"]})[0]
+        return axes.plot(self.times, self.shares, **{**line, "linewidth": wider * line["linewidth"]})[0]
+
+
+def _draw(axes: Axes, curves: Sequence[Curve], sheet: Sheet, start: float = 0.0, is_log: bool = False) -> list[Line2D]:
+    """Draws curves of which those from `start` on are seen: what lies beneath others is wider."""
+    seen = [curve.times >= start - 1e-9 for curve in curves]
+    shown = [(curve.look, curve.times[part], curve.shares[part]) for curve, part in zip(curves, seen, strict=True)]
+    wider = coinciding.widths(shown, is_log)
+    thin = 1.0 if start == 0 else ENLARGED_LINE
+    return [curve.draw(axes, sheet, thin * one) for curve, one in zip(curves, wider, strict=True)]
 
 
 def response_cdf(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
@@ -91,7 +103,7 @@ def _distributions(curves: Sequence[Curve], sheet: Sheet) -> Figure:
     is_below = sheet.is_narrow and floor is not None
     figure = Figure(figsize=sheet.size(7.6 if is_below else 5.4), layout="constrained")
     axes, *under = figure.subplots(2 if is_below else 1, 1, squeeze=False).flat
-    lines = [curve.draw(axes, sheet) for curve in curves]
+    lines = _draw(axes, curves, sheet)
     axes.set(xlim=(0, 2), ylim=(0, 100), xlabel="response time (s)", ylabel="exchanges completed (%)")
     axes.set_xticks(np.arange(0, 2.01, 0.5 if sheet.is_narrow else 0.25))
     axes.set_yticks(range(0, 101, 20 if sheet.is_narrow else 10))
@@ -105,7 +117,7 @@ def _distributions(curves: Sequence[Curve], sheet: Sheet) -> Figure:
         _zoom(inset, curves, floor, sheet)
         inset.tick_params(labelsize="small", length=sheet.points(2))
     if len(curves) > 1:
-        legend(figure, axes, _best_first(curves, lines), sheet)
+        legend(figure, axes, _best_first(curves, lines, sheet), sheet)
     return figure
 
 
@@ -126,18 +138,17 @@ def _are_behind(curves: Sequence[Curve]) -> bool:
 
 def _zoom(axes: Axes, curves: Sequence[Curve], floor: float, sheet: Sheet) -> None:
     """The upper part once more, enlarged: where timeouts show and disciplines part."""
-    for curve in curves:
-        curve.draw(axes, sheet, thin=0.85)
+    _draw(axes, curves, sheet, ENLARGED_FROM)
     axes.set(xlim=(ENLARGED_FROM, 2), ylim=(floor, 100 + 0.02 * (100 - floor)))
     axes.set_xticks(np.arange(0.5, 2.01, 0.5 if sheet.is_narrow else 0.25))
     title = f"enlarged: from {ENLARGED_FROM:g} s and {floor:.0f} %"
     axes.set_title(title, fontsize="small", color=MUTED, fontweight="normal")
 
 
-def _best_first(curves: Sequence[Curve], lines: Sequence[Line2D]) -> list[tuple[Line2D, str]]:
+def _best_first(curves: Sequence[Curve], lines: Sequence[Line2D], sheet: Sheet) -> list[tuple[Line2D, str]]:
     """Lines and names as the curves stand at the right edge."""
     order = sorted(range(len(curves)), key=lambda k: curves[k].rank, reverse=True)
-    return [(lines[k], curves[k].label) for k in order]
+    return [(coinciding.key(lines[k], curves[k].look, sheet), curves[k].label) for k in order]
 
 
 def response_tail(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
@@ -170,7 +181,7 @@ def _tails(curves: Sequence[Curve], sheet: Sheet) -> Figure:
     figure = Figure(figsize=sheet.size(5.4 if sheet.is_narrow else 5.0), layout="constrained")
     axes = figure.add_subplot()
     drawn = [curve for curve in curves if curve.times.size]
-    lines = [curve.draw(axes, sheet) for curve in drawn]
+    lines = _draw(axes, drawn, sheet, is_log=True)
     lowest = min((float(curve.shares[-1]) for curve in drawn), default=1.0)
     longest = max((float(curve.times[-1]) for curve in drawn), default=2.0)
     axes.set(
@@ -182,7 +193,7 @@ def _tails(curves: Sequence[Curve], sheet: Sheet) -> Figure:
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_minor_formatter(NullFormatter())
     if len(drawn) > 1:
-        legend(figure, axes, _best_first(drawn, lines), sheet)
+        legend(figure, axes, _best_first(drawn, lines, sheet), sheet)
     return figure
 
 

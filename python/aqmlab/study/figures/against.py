@@ -26,7 +26,7 @@ from aqmlab.study.figures.layout import (
     panel_axes,
     panels_of,
     runs_said,
-    widths,
+    widths_of,
 )
 from aqmlab.study.measured import Asked, asked_of, bases_said, has_interval, named
 
@@ -129,7 +129,7 @@ def _draw_panel(axes: Axes, series: Sequence[Series], log: str, sheet: Sheet) ->
     every = sorted({x for one in series for x in one.x})
     span = (every[-1] - every[0]) or 1.0
     lines = [(one.curve, np.array(one.x), np.array([found.value for found in one.found])) for one in series]
-    wider = widths(lines, "y" in log)
+    wider = widths_of(lines, "y" in log)
     drawn = []
     for k, one in enumerate(series):
         off = (k / max(len(series) - 1, 1) - 0.5) * BESIDE * len(series) / 2

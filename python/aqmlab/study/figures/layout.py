@@ -1,6 +1,5 @@
 """How figures of several panels are laid out, and how their curves are named."""
 
-import copy
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -12,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from aqmlab import units
-from aqmlab.figures import legends
+from aqmlab.figures import coinciding, legends
 from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
 from aqmlab.statistics import Array
@@ -28,15 +27,6 @@ TITLES = 1.4
 """Characters of titles of the usual size that have room beside each other, for each size of the type of the width."""
 BESIDE = 16
 """Curves that a legend beside one panel has room for."""
-LINE = 0.006
-"""Share of the height of a panel that a line takes: curves nearer to each other than this hide each other."""
-TOGETHER = 0.9
-"""Share of the length of curves on which they run together, where one would be taken for missing."""
-BENEATH = 1.1
-"""By how much of its width a line is wider for each that lies upon it, up to `WIDEST` of them."""
-WIDEST = 3
-"""Lines upon another beyond which all steps become smaller."""
-
 Panel = tuple[str, list[Curve]]
 
 
@@ -125,10 +115,7 @@ def legend(
     first: dict[str, tuple[Line2D, Curve]] = {}
     for curve, line in lines:
         if curve.label not in first:
-            # As its look has it, however wide it is drawn beneath others.
-            key = copy.copy(line)
-            key.set_linewidth(sheet.points(curve.look.width))
-            first[curve.label] = key, curve
+            first[curve.label] = coinciding.key(line, curve.look, sheet), curve
     keys = [first[label] for label in _labels(curves) if label in first]
     if not keys:
         return
@@ -147,41 +134,9 @@ def legend(
     legends.below(figure, [*((line, curve.label) for line, curve in keys), *more], sheet)
 
 
-def widths(lines: Sequence[tuple[Curve, Array, Array]], is_log: bool = False) -> list[float]:
-    """How many times wider than its look each line of a panel is drawn: wider where others lie upon it.
-
-    Lines come as curve, x and y, in the order in which they are drawn. Of those that coincide the first is the widest,
-    so that it shows beneath the others at both sides.
-    """
-    whole = np.concatenate([y[np.isfinite(y)] for _, _, y in lines] or [np.zeros(0)])
-    if is_log:
-        whole = np.log(whole[whole > 0])
-    if whole.size < 2:
-        return [1.0] * len(lines)
-    near = LINE * float(whole.max() - whole.min())
-    scaled = [(c, *_finite(x, y, is_log)) for c, x, y in lines]
-    order = sorted(range(len(lines)), key=lambda k: scaled[k][0].look.layer)
-    upon = [0] * len(lines)
-    for place, k in reversed(list(enumerate(order))):
-        hiding = [other for other in order[place + 1 :] if _coincide(scaled[k][1:], scaled[other][1:], near)]
-        upon[k] = max((1 + upon[other] for other in hiding), default=0)
-    step = BENEATH * min(1.0, WIDEST / max(*upon, 1))
-    return [1.0 + step * number for number in upon]
-
-
-def _finite(x: Array, y: Array, is_log: bool) -> tuple[Array, Array]:
-    kept = np.isfinite(y) & ((y > 0) | (not is_log))
-    return x[kept], np.log(y[kept]) if is_log else y[kept]
-
-
-def _coincide(one: tuple[Array, Array], other: tuple[Array, Array], near: float) -> bool:
-    """Whether lines run together where both are, but for a tenth of it."""
-    (x, y), (u, v) = one, other
-    if x.size < 2 or u.size < 2:
-        return False
-    both = (x >= u[0]) & (x <= u[-1])
-    apart = np.abs(y[both] - np.interp(x[both], u, v))
-    return bool(apart.size > 1 and np.mean(apart <= near) >= TOGETHER)
+def widths_of(lines: Sequence[tuple[Curve, Array, Array]], is_log: bool = False) -> list[float]:
+    """How many times wider than its look each line of a panel is drawn, as `widths` says it."""
+    return coinciding.widths([(curve.look, x, y) for curve, x, y in lines], is_log)
 
 
 def plain(value: float, _position: int | None = None) -> str:

@@ -22,7 +22,7 @@ from aqmlab.study.figures.layout import (
     panel_axes,
     panels_of,
     runs_said,
-    widths,
+    widths_of,
 )
 from aqmlab.study.measured import named
 
@@ -58,7 +58,7 @@ def loss_runs(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
         reach, drawn = 5, []
         for axes, (_, panel) in zip(grid, parts, strict=True):
             lines = [(curve, *_positive(100 * longer(counted[curve.cell.name]))) for curve in panel]
-            for k, ((curve, kept, share), wider) in enumerate(zip(lines, widths(lines, is_log=True), strict=True)):
+            for k, ((curve, kept, share), wider) in enumerate(zip(lines, widths_of(lines, is_log=True), strict=True)):
                 reach = max(reach, int(kept[-1]) + 1)
                 line = curve.line(sheet, k, kept.size) | POINTS | {"markersize": sheet.points(2.6)}
                 line["linewidth"] *= wider

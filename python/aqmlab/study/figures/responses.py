@@ -31,7 +31,7 @@ from aqmlab.study.figures.layout import (
     panels_of,
     runs_said,
     set_titles,
-    widths,
+    widths_of,
 )
 from aqmlab.study.measured import bases_said, has_interval, named
 
@@ -171,7 +171,7 @@ def _distributions(
     kept = (start - 1e-9 <= CDF_TIMES) & (end + 1e-9 >= CDF_TIMES)
     lines = [(curve, CDF_TIMES[kept], 100 * mean_cdf(curve.cell)[kept]) for curve in curves]
     drawn = []
-    for k, ((curve, times, shares), wider) in enumerate(zip(lines, widths(lines), strict=True)):
+    for k, ((curve, times, shares), wider) in enumerate(zip(lines, widths_of(lines), strict=True)):
         line = curve.line(sheet, k, times.size)
         line["linewidth"] *= thin * wider
         drawn.append((curve, axes.plot(times, shares, **line)[0]))
@@ -222,7 +222,7 @@ def ccdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
         lowest, longest, drawn = 1.0, 2.0, []
         for axes, (_, shown) in zip(grid, parts, strict=True):
             lines = [(curve, *_tail(curve.cell)) for curve in shown]
-            for k, ((curve, times, shares), wider) in enumerate(zip(lines, widths(lines, is_log=True), strict=True)):
+            for k, ((curve, times, shares), wider) in enumerate(zip(lines, widths_of(lines, is_log=True), strict=True)):
                 if times.size:
                     lowest, longest = min(lowest, float(shares[-1])), max(longest, float(times[-1]))
                     line = curve.line(sheet, k, times.size)

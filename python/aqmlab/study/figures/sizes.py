@@ -12,7 +12,7 @@ from aqmlab.json_files import Json
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
 from aqmlab.study.figures.curves import Curve
-from aqmlab.study.figures.layout import extent, legend, runs_said, widths
+from aqmlab.study.figures.layout import extent, legend, runs_said, widths_of
 from aqmlab.study.measured import named
 
 
@@ -39,7 +39,7 @@ def sizes(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
         drawn = []
         for column, (axes, (title, panel)) in enumerate(zip(grid, parts, strict=True)):
             lines = [(curve, SIZE_BINS, _cumulative(number_and_bytes(curve.cell)[column])) for curve in panel]
-            for k, ((curve, bins, share), wider) in enumerate(zip(lines, widths(lines), strict=True)):
+            for k, ((curve, bins, share), wider) in enumerate(zip(lines, widths_of(lines), strict=True)):
                 line = curve.line(sheet, k, bins.size)
                 line["linewidth"] *= wider
                 drawn.append((curve, axes.plot(bins, share, **line)[0]))

@@ -1,0 +1,66 @@
+"""How wide lines are drawn, so that all of those that coincide are seen."""
+
+import copy
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.lines import Line2D
+
+from aqmlab.figures.looks import Look
+from aqmlab.figures.sheet import Sheet
+from aqmlab.statistics import Array
+
+LINE = 0.006
+"""Share of the height of a panel that a line takes: curves nearer to each other than this hide each other."""
+TOGETHER = 0.9
+"""Share of the length of curves on which they run together, where one would be taken for missing."""
+BENEATH, WIDEST = 1.8, 5.4
+"""By how many points a line is wider than the one that lies upon it, and the lowest than the topmost: of more lines all
+steps are smaller."""
+
+
+def widths(lines: Sequence[tuple[Look, Array, Array]], is_log: bool = False) -> list[float]:
+    """How many times wider than its look each line of a panel is drawn: wider where others lie upon it.
+
+    Lines come as look, x and y, in the order in which they are drawn. Of those that coincide the first is the widest,
+    so that it shows beneath the others at both sides.
+    """
+    whole = np.concatenate([y[np.isfinite(y)] for _, _, y in lines] or [np.zeros(0)])
+    if is_log:
+        whole = np.log(whole[whole > 0])
+    if whole.size < 2:
+        return [1.0] * len(lines)
+    near = LINE * float(whole.max() - whole.min())
+    scaled = [(look, *_finite(x, y, is_log)) for look, x, y in lines]
+    order = sorted(range(len(lines)), key=lambda k: scaled[k][0].layer)
+    upon = [0] * len(lines)
+    for place, k in reversed(list(enumerate(order))):
+        hiding = [other for other in order[place + 1 :] if _coincide(scaled[k][1:], scaled[other][1:], near)]
+        upon[k] = max((1 + upon[other] for other in hiding), default=0)
+    step = min(BENEATH, WIDEST / max(*upon, 1))
+    thinnest = min(look.width for look, _, _ in lines)
+    return [
+        max(thinnest + step * number, look.width) / look.width for (look, _, _), number in zip(lines, upon, strict=True)
+    ]
+
+
+def _finite(x: Array, y: Array, is_log: bool) -> tuple[Array, Array]:
+    kept = np.isfinite(y) & ((y > 0) | (not is_log))
+    return x[kept], np.log(y[kept]) if is_log else y[kept]
+
+
+def _coincide(one: tuple[Array, Array], other: tuple[Array, Array], near: float) -> bool:
+    """Whether lines run together where both are, but for a tenth of it."""
+    (x, y), (u, v) = one, other
+    if x.size < 2 or u.size < 2:
+        return False
+    both = (x >= u[0]) & (x <= u[-1])
+    apart = np.abs(y[both] - np.interp(x[both], u, v))
+    return bool(apart.size > 1 and np.mean(apart <= near) >= TOGETHER)
+
+
+def key(line: Line2D, look: Look, sheet: Sheet) -> Line2D:
+    """A line for a legend: as its look has it, however wide it is drawn beneath others."""
+    found = copy.copy(line)
+    found.set_linewidth(sheet.points(look.width))
+    return found
