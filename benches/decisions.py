@@ -230,7 +230,7 @@ def cost_table(costs: Costs) -> list[list[str]]:
             counted = f" ({cost.instructions[regime]})" if cost.instructions else ""
             cells.append(f"{cost.ns[regime]:.1f}{counted}")
         queue, signalled = cost.mean_queue["standing"], cost.signalled["standing"]
-        rows.append([f"`{name}`", *cells, f"{queue:.0f}", f"{signalled:.1%}"])
+        rows.append([f"`{name}`", *cells, f"{queue:.0f}", f"{100 * signalled:.1f} %"])
     return rows
 
 

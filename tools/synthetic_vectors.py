@@ -350,7 +350,8 @@ def main(arguments: list[str]) -> int:
     for number, (_, vector) in enumerate(drawn):
         for side in (INITIATOR, ACCEPTOR):
             ways[(number + side) % 2] += vector.bytes_from(side)
-    print(f"{ways[0] / total:.2%} of the bytes one way, {ways[1] / total:.2%} the other, where vectors take turns")
+    one, other = (100 * way / total for way in ways)
+    print(f"{one:.2f} % of the bytes one way, {other:.2f} % the other, where vectors take turns")
     print(f"{total * 8 / span_s / 1e6:.2f} Mb/s of data, {target.stat().st_size / 1e6:.2f} MB of text")
     return 0
 

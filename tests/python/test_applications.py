@@ -1,14 +1,17 @@
 """What people get of each application: figures, differences and distributions in results and reports."""
 
 import csv
+import io
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 from aqmlab import api, applications, engine, figures
+from aqmlab.command.terminal import comparison
 from aqmlab.comparison import Comparison
 from aqmlab.report import page
 from aqmlab.results import felt, pages, video
@@ -140,6 +143,10 @@ def test_what_is_said_is_of_the_applications_that_are_there(compared: Comparison
     assert ("a curve ends below 100 %" in caption) == any(lacking)
     (calls,) = [part for part in applications.of(compared.columns) if part.table == "applications.calls"]
     assert calls.note == "Shares say little here: 4 calls, each way counted, of each variant in all."
+    terminal = Console(file=io.StringIO(), width=60, force_terminal=True, color_system=None)
+    comparison(terminal, compared)
+    lines = terminal.file.getvalue().splitlines()
+    assert calls.note in " ".join(" ".join(lines).split()) and max(map(len, lines)) <= 60
     (tmp_path / "video.toml").write_text(
         'duration = "8s"\nwarmup = "2s"\nlink.rate = "5mbit"\n[[traffic]]\nkind = "rtp_video"\nmax_rate = "2mbit"\n',
         encoding="utf-8",

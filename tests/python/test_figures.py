@@ -105,7 +105,7 @@ def test_a_caption_says_of_how_many_curves_its_interval_is(compared, monkeypatch
     assert "95 % interval at most ±" in found and "that have one" not in found
     first = compared.columns[0]
     monkeypatch.setattr(responses, "_cdf_half_width", lambda column: 0.003 if column is first else None)
-    assert f"±0.3 points of the 1 of {len(compared.columns)} curves that have one" in (
+    assert f"± 0.3 points of the 1 of {len(compared.columns)} curves that have one" in (
         responses.response_cdf(compared.columns, looks_of(compared.columns)).caption
     )
 

@@ -28,13 +28,13 @@ def foreseen(text):
 def test_a_window_over_a_round_trip_is_reckoned():
     # 16 kB and 40 bytes of headers a segment of 1460: 16384 * 1500 / 1460 * 8 / 80 ms.
     assert foreseen(OF_2002 + LINK + BULK) == [
-        "bulk: a window of 16 kB over 80 ms allows its flow at most 1.7 Mb/s: 17% of the link"
+        "bulk: a window of 16 kB over 80 ms allows its flow at most 1.7 Mb/s: 17 % of the link"
     ]
     # Seven of them fill it.
     assert foreseen(OF_2002 + LINK + BULK + "flows = 7\n") == []
     # 10 to 150 ms: the mean of 1 / RTT is ln(15) / 140 ms, 19.3 a second.
     assert foreseen(OF_2002 + LINK.replace('"80ms"', '{ uniform = ["10ms", "150ms"] }') + BULK + "flows = 2\n") == [
-        "bulk: windows of 16 kB over 10 ms to 150 ms allow its 2 flows at most 2.6 Mb/s each: 52% of the link"
+        "bulk: windows of 16 kB over 10 ms to 150 ms allow its 2 flows at most 2.6 Mb/s each: 52 % of the link"
     ]
     # Hosts of today open theirs as far as it takes, as far as they go: 6 MB over 80 ms are 650 Mb/s.
     assert foreseen(LINK + BULK) == []
@@ -62,7 +62,7 @@ def test_what_else_is_asked_for_is_left_out_of_the_link():
 
 def test_access_links_are_reckoned():
     text = LINK.replace("[path]", '[path]\naccess_rate = "2mbit"') + BULK + "flows = 2\n"
-    assert foreseen(text) == ["bulk: access links of 2 Mb/s allow its 2 flows at most 2 Mb/s each: 40% of the link"]
+    assert foreseen(text) == ["bulk: access links of 2 Mb/s allow its 2 flows at most 2 Mb/s each: 40 % of the link"]
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +77,12 @@ def starving(tmp_path_factory):
 
 def test_a_run_says_what_held_its_flows_back(starving):
     folder, output = starving
-    said = "bulk: a window of 16 kB, not the link, limits its flow for 100% of the time: 1.4 Mb/s over 80 ms, 14% of it"
+    said = (
+        "bulk: a window of 16 kB, not the link, limits its flow for 100 % of the time: 1.4 Mb/s over 80 ms, 14 % of it"
+    )
     assert json.loads((folder / "manifest.json").read_text())["findings"] == [said]
     # Before it what can be reckoned, after it what was seen.
-    before, after = output.index("at most 1.7 Mb/s: 17% of the link"), output.index(said)
+    before, after = output.index("at most 1.7 Mb/s: 17 % of the link"), output.index(said)
     assert before < output.index("utilisation") < after
     page = report.write(aqmlab.load(folder)).read_text()
     assert f"{said}." in page
@@ -107,7 +109,7 @@ def test_windows_that_fill_a_link_are_told_from_those_that_do_not():
     text = 'duration = "20s"\nwarmup = "5s"\n' + LINK + OF_2002 + BULK + 'flows = 10\nstart = "0s"\n'
     found = aqmlab.run(tomllib.loads(text), set={"link.qdisc": {"kind": "pfifo", "limit": "200p"}})
     (line,) = found.manifest["findings"]
-    assert line.startswith("bulk: windows of 16 kB limit its 10 flows for 100% of the time, and fill the link")
+    assert line.startswith("bulk: windows of 16 kB limit its 10 flows for 100 % of the time, and fill the link")
     assert found.summary["forward"]["dropped_packets"] == 0
 
 

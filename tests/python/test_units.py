@@ -62,3 +62,11 @@ def test_times_below_a_tenth_of_a_millisecond_have_three_decimals():
         "0.000",
     ]
     assert readable.say(4.4e-6, "s", signed=True) == "+0.004" and readable.say(4e-7, "s", signed=True) == "0.000"
+
+
+def test_a_share_and_an_interval_are_said_in_one_way_everywhere():
+    """`12 %` and `± 3`: with a space, as documents have them. Python's own format of a share has none."""
+    forms = re.compile(r"\{[^{}%]*:[^{}%]*%\}|[0-9]% of|±[0-9{]")
+    files = [path for ending in ("py", "j2", "js") for path in (ROOT / "python/aqmlab").rglob(f"*.{ending}")]
+    files += (ROOT / "docs").rglob("*.md")
+    assert [f"{path}: {one}" for path in files for one in forms.findall(path.read_text(encoding="utf-8"))] == []

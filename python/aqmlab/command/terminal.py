@@ -235,6 +235,8 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
         show(out, _differences(found, base, others))
     for part in (*applications.of(found.columns, found), *separately.of(found)):
         show(out, _part(part, base))
+        if part.note:
+            out.print(Text(part.note, style="dim"))
     findings(out, held_back.of_results([(column.name, column.result) for column in found.congested]))
     voids(out, [(column.name, column.void) for column in found.columns])
     unsettled(out, [(column.name, column.result) for column in found.columns])

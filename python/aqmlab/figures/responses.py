@@ -78,7 +78,7 @@ def response_cdf(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
         where = "across runs" if several else "from 20 parts within the one run"
         whose = "" if len(known) == len(widths) else f" of the {len(known)} of {len(widths)} curves that have one"
         times = f"{MARKED_TIMES[0]:g} to {MARKED_TIMES[-1]:g} s"
-        precision = f"; 95 % interval at most ±{100 * max(known):.1f} points{whose} at {times} ({where})"
+        precision = f"; 95 % interval at most ± {100 * max(known):.1f} points{whose} at {times} ({where})"
     curves = [
         Curve(
             column.label,

@@ -66,7 +66,7 @@ def foreseen(tree: Mapping[str, Any]) -> list[str]:
             each, share = (allowed or 0.0) / flows, (allowed or 0.0) / capacity
             lines.append(
                 f"{_name(tree, number)}: {_what(tree, block, each)} allow{'s' if flows == 1 else ''} {_flows(flows)} "
-                f"at most {_rate(each)}{'' if flows == 1 else ' each'}: {share:.0%} of the link"
+                f"at most {_rate(each)}{'' if flows == 1 else ' each'}: {units.say_share(share)} of the link"
             )
     return lines
 
@@ -84,13 +84,13 @@ def _seen(tree: Mapping[str, Any], number: int, shares: Json, summary: Mapping[s
     else:
         return None
     flows = block["flows"]
-    limits = f"limit{'s' if flows == 1 else ''} {_flows(flows)} for {share:.0%} of the time"
+    limits = f"limit{'s' if flows == 1 else ''} {_flows(flows)} for {units.say_share(share)} of the time"
     used = [max(links.figures(summary, name)[way]["busy_ratio"] or 0.0 for name in crossed[way]) for way in crossed]
     if min(used) >= FULL:
         fills = f"and fill{'s' if flows == 1 else ''} the link: losses and marks hardly do"
         return f"{_name(tree, number)}: {what} {limits}, {fills}"
     rate = f"{_rate(shares['goodput_bps'] / flows)}{'' if flows == 1 else ' each'}{over}"
-    part = f"{shares['goodput_bps'] / capacity:.0%}"
+    part = units.say_share(shares["goodput_bps"] / capacity)
     return f"{_name(tree, number)}: {what}, not the link, {limits}: {rate}, {part} of it"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from aqmlab import units
 from aqmlab.engine import Need
 from aqmlab.errors import BadInput, CannotRun
 
@@ -37,7 +38,9 @@ def limit() -> tuple[int, str]:
         if match is None:
             raise BadInput(f"{VARIABLE}={given}: expected a size such as 8gb")
         return int(float(match[1]) * SIZES[match[2].lower()]), VARIABLE
-    return int(SHARE * available_bytes()), f"{SHARE:.0%} of what is available here; {VARIABLE} sets another limit"
+    return int(
+        SHARE * available_bytes()
+    ), f"{units.say_share(SHARE)} of what is available here; {VARIABLE} sets another limit"
 
 
 def available_bytes() -> int:

@@ -266,7 +266,7 @@ def _precision(curves: Sequence[Curve]) -> str:
     if not known:
         return f"; {bases_said(found)}"
     times = f"{MARKED_TIMES[0]:g} to {MARKED_TIMES[-1]:g} s"
-    return f"; intervals at most ±{100 * max(known):.1f} points from {times} ({bases_said(found)})"
+    return f"; intervals at most ± {100 * max(known):.1f} points from {times} ({bases_said(found)})"
 
 
 def _sizes(curves: Sequence[Curve]) -> str:
