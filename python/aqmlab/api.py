@@ -25,12 +25,12 @@ from aqmlab import (
 )
 from aqmlab.comparison import Comparison, Entry
 from aqmlab.engine import Resolved
-from aqmlab.errors import BadInput, Interrupted
+from aqmlab.errors import BadInput, Interrupted, doubt
 from aqmlab.json_files import Json
 from aqmlab.laws import brought
 from aqmlab.live import witnesses
 from aqmlab.progress import NOTHING, Foreseen, Monitor, Silent, Size, Unseen, View
-from aqmlab.results import store
+from aqmlab.results import digests, store
 from aqmlab.results.result import Result, Temporary
 from aqmlab.results.run import Run
 from aqmlab.results.window import Window, condense
@@ -352,6 +352,18 @@ def load(folder: str | Path) -> Result | Comparison:
     return Result(place)
 
 
+def load_to_show(folder: str | Path) -> Result | Comparison:
+    """Opens the folder of a result, and says which of its tables were changed after the run.
+
+    `load` does not: it reads no table, so that processes that are forked after it can.
+    """
+    found = load(folder)
+    results = [column.result for column in found.columns] if isinstance(found, Comparison) else [found]
+    for line in digests.changed([run for result in results for run in result.runs]):
+        doubt(line)
+    return found
+
+
 def _source(scenario_like: ScenarioLike, changes: Mapping[str, Any] | None, seed: int | None) -> Source:
     edits = arguments.changes(changes, "set")
     brought.allow_in(edits.values())
@@ -520,7 +532,7 @@ def check_together(what: Sequence[ScenarioLike | Result]) -> None:
 
 
 def _result(folder: object) -> Result:
-    opened = load(Path(str(folder)))
+    opened = load_to_show(Path(str(folder)))
     if isinstance(opened, Comparison):
         raise BadInput(f"{folder}: is a comparison already; expected folders of runs (such as those inside it)")
     return opened

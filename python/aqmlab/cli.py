@@ -362,7 +362,7 @@ def write_report(
     from aqmlab.comparison import Comparison
     from aqmlab.study import compared
 
-    found = api.load(folder)
+    found = api.load_to_show(folder)
     page = pages.write(found, compared.claims(found) if isinstance(found, Comparison) else ())
     if as_json:
         figures = sorted(str(path) for path in (page.parent / "figures").iterdir())
@@ -387,7 +387,7 @@ def write_figures(
     """Draw the figures of a result or comparison for a paper, as wide and in such type as it has."""
     from aqmlab import api, figures
 
-    found = api.load(folder)
+    found = api.load_to_show(folder)
     paths = figures.write(found, out, names or (), width=width, size=size, font=font, format=format_)
     if as_json:
         there = figures.of(found)

@@ -4,11 +4,13 @@ import json
 import os
 import shutil
 
+import polars as pl
 import pytest
 
 import aqmlab
 from aqmlab import cli
 from aqmlab.errors import BadInput
+from aqmlab.results import digests
 
 CUTS = {"cut off": lambda path: os.truncate(path, path.stat().st_size - 10), "text": lambda path: path.write_text("x")}
 
@@ -79,3 +81,57 @@ def test_a_quantity_that_became_a_text_is_named(base, tmp_path, where, capsys):
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"aqmlab: {path}: forward.loss_ratio: 'none': expected a number; make the run again"
     )
+
+
+def test_a_table_that_was_changed_and_can_be_read_is_named(base, tmp_path, capsys):
+    """Compressed otherwise it is the same table; a copy is younger than its manifest and the same as well."""
+    for name in ("one", "other"):
+        aqmlab.run(base, out=tmp_path / name)
+    path = tmp_path / "one/exchanges.parquet"
+    table = pl.read_parquet(path)
+    table.write_parquet(path, compression="uncompressed")
+    one, other, both, drawn = (str(tmp_path / name) for name in ("one", "other", "both", "drawn"))
+    commands = [["report", one], ["figures", one, "-o", drawn], ["compare", one, other, "-o", both]]
+    capsys.readouterr()
+    for words in commands[:2]:
+        assert cli.invoke(words) == 0 and "changed" not in capsys.readouterr().err
+    table.with_columns(pl.col("response_time_s") + 1).write_parquet(path)
+    for words in commands:
+        assert cli.invoke(words) == 0
+        (line,) = [one for one in capsys.readouterr().err.splitlines() if "was changed after the run" in one]
+        assert line.startswith(f"aqmlab: warning: {path}: ") and f"says {table.height:,} rows with digest" in line
+    assert cli.invoke(["report", both]) == 0
+    assert capsys.readouterr().err.count("was changed after the run") == 1
+
+
+def test_of_many_rows_those_are_looked_at_that_are_younger_or_fewer(base, tmp_path, monkeypatch):
+    found = aqmlab.run(base, out=tmp_path / "one")
+    monkeypatch.setattr(digests, "MOST_ROWS", 0)
+    queue, exchanges = (tmp_path / f"one/{name}.parquet" for name in ("queue", "exchanges"))
+    for path, change in (
+        (queue, lambda rows: rows.with_columns(queue_packets=pl.col("queue_packets") + 1)),
+        (exchanges, lambda rows: rows.head(5)),
+    ):
+        change(pl.read_parquet(path)).write_parquet(path)
+        os.utime(path, (1e9, 1e9))
+    (line,) = digests.changed(found.runs)
+    assert line.startswith(f"{exchanges}: ") and "it has 5 with" in line
+    os.utime(queue)
+    assert len(digests.changed(found.runs)) == 2
+
+
+def test_of_many_changed_tables_three_are_named(base, tmp_path):
+    found = aqmlab.run(base, reps=3, out=tmp_path / "out")
+    for path in tmp_path.glob("out/rep-*/*.parquet"):
+        pl.read_parquet(path).head(3).write_parquet(path)
+    said = digests.changed(found.runs)
+    assert len(said) == 4 and said[-1] == "and 3 more tables were changed"
+
+
+def test_of_another_version_nothing_is_said(base, tmp_path):
+    found = aqmlab.run(base, out=tmp_path / "one")
+    path = tmp_path / "one/queue.parquet"
+    pl.read_parquet(path).head(3).write_parquet(path)
+    assert len(digests.changed(found.runs)) == 1
+    found.runs[0].manifest["version"] = "0.0.1"
+    assert digests.changed(found.runs) == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aqmlab import units
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, doubt
 
 if TYPE_CHECKING:
     from aqmlab.capture.against import Check, Paired
@@ -73,9 +73,12 @@ def _as_dict(found: Measured, checks: list[Check], pairs: dict[str, Paired]) -> 
 
 
 def _run(folder: Path) -> Run:
+    from aqmlab.results import digests
     from aqmlab.results.result import Result
 
     runs = Result(folder).runs
     if len(runs) != 1:
         raise BadInput(f"{folder}: holds {len(runs)} runs: expected one, as {folder}/rep-1")
+    for line in digests.changed(runs):
+        doubt(line)
     return runs[0]

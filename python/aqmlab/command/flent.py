@@ -24,7 +24,7 @@ def flent(
     from aqmlab.errors import BadInput
     from aqmlab.results import flent as data_file
 
-    found = api.load(folder)
+    found = api.load_to_show(folder)
     if isinstance(found, Comparison) or len(found.runs) != 1:
         inside = ", ".join(sorted(path.parent.name for path in folder.glob("*/manifest.json")))
         raise BadInput(f"{folder}: has several runs; expected the folder of one of them: {inside}")

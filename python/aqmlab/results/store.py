@@ -10,12 +10,11 @@ import re
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from aqmlab import checks, engine, files, forks, reference, toml_text, units
@@ -24,13 +23,11 @@ from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.laws import brought
 from aqmlab.results import held_back, settled
+from aqmlab.results.digests import left_out_of, table_digest
 from aqmlab.results.result import Result
 from aqmlab.results.summaries import merge_summaries, void_of
 from aqmlab.scenario import LONGEST_NAME, demand_digest, digest, with_files_called, with_files_renamed
 from aqmlab.scenario import read as read_scenario
-
-SLICE_ROWS = 1 << 19
-"""Rows of a table in memory at a time while its digest is taken."""
 
 LONGEST_READ = 1 << 20
 """Characters of JSON that people may still look at."""
@@ -276,9 +273,8 @@ def finish_run(
     """
     names = ("exchanges", "queue", "drops", "probes", "frames", "tcp")
     tables = {name: path for name in names if (path := partial / f"{name}.parquet").exists()}
-    # The only link is the same in every row, whatever it is called.
-    left_out = set() if summary.get("routes") else {"link"}
-    contents = {name: _table_digest(path, left_out) for name, path in tables.items()}
+    left_out = left_out_of(summary)
+    contents = {name: table_digest(path, left_out) for name, path in tables.items()}
     digests = {name: sha256 for name, (_, sha256) in contents.items()}
     queue = pl.read_parquet(tables["queue"])
     tree = resolved.scenario
@@ -460,34 +456,3 @@ def _lasting(value: Any) -> Any:
         kept = ((key, item) for key, item in value.items() if (key, item) != ("own_causes", {}))
         return {key: _lasting(item) for key, item in kept if key not in VOLATILE}
     return value
-
-
-def _table_digest(path: Path, left_out: Set[str]) -> tuple[int, str]:
-    """Number of rows, and SHA-256 over names, types, nulls and values of columns but those left out: independent of how
-    Parquet packs them.
-
-    Read in slices, for the exchanges of two hours are tens of millions of rows.
-    """
-    whole = hashlib.sha256()
-    every = pl.read_parquet_schema(path)
-    # Of a time its nanoseconds are what was found.
-    left_out = left_out | {f"{name.removesuffix('_ns')}_s" for name in every if name.endswith("_ns")}
-    schema = pl.Schema({name: kind for name, kind in every.items() if name not in left_out})
-    whole.update(str(schema).encode())
-    start, read = 0, SLICE_ROWS
-    while read == SLICE_ROWS:
-        rows = pl.scan_parquet(path).select(list(schema)).slice(start, SLICE_ROWS).collect()
-        read = rows.height
-        if start and not read:
-            break
-        start += read
-        for column in rows.iter_columns():
-            whole.update(f"{column.name}:{column.len()};".encode())
-            if column.null_count():
-                whole.update(column.is_null().to_numpy().tobytes())
-                column = column.fill_null(0) if column.dtype.is_numeric() else column.fill_null("")
-            if column.dtype.is_numeric():
-                whole.update(np.ascontiguousarray(column.to_numpy()).data)
-            else:
-                whole.update("\0".join(map(str, column)).encode())
-    return start, whole.hexdigest()
