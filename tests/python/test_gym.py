@@ -1,6 +1,7 @@
 """A link as an environment for agents that learn. Needs the compiled engine."""
 
 import importlib.util
+import pickle
 import subprocess
 import sys
 from contextvars import ContextVar
@@ -60,6 +61,30 @@ def test_the_same_seed_and_actions_make_the_same_episode(action):
     assert not are_equal(first, episode(env, 6, actions))
     assert [step[3] for step in first[1:]] == [False] * 99 + [True]
     assert all(np.isfinite(step[0]).all() and step[0] in env.observation_space for step in first[1:])
+
+
+def test_an_environment_is_pickled_as_its_arguments_and_where_its_random_numbers_are():
+    first = Link(SCENARIO, duration="100ms", action={"target": ("1ms", "100ms")}, windows=2)
+    again = pickle.loads(pickle.dumps(first))
+    assert again.observation_space == first.observation_space and again.action_space == first.action_space
+    assert are_equal(episode(first, 3, []), episode(again, 3, []))
+    first.close()
+    # Seeds follow from the last that was given, in the copy too.
+    again = pickle.loads(pickle.dumps(first))
+    assert first.reset()[1]["seed"] == again.reset()[1]["seed"]
+    wrapped = gymnasium.make(NAME, scenario=SCENARIO, duration="100ms")
+    assert pickle.loads(pickle.dumps(wrapped)).reset(seed=3)[1]["seed"] == 3
+
+
+def test_what_cannot_be_pickled_says_so_in_a_line():
+    env = Link(SCENARIO, duration="100ms")
+    env.reset(seed=3)
+    with pytest.raises(BadInput, match=r"under way cannot be pickled; expected one after close$"):
+        pickle.dumps(env)
+    several = gymnasium.make_vec(NAME, 2, scenario=SCENARIO, duration="100ms")
+    with pytest.raises(BadInput, match=r"in threads cannot be pickled; expected a function that makes them$"):
+        pickle.dumps(several)
+    several.close()
 
 
 def test_a_seed_draws_one_of_several_links_and_is_that_of_the_scenario():

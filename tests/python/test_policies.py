@@ -4,6 +4,7 @@ import importlib.util
 import itertools
 import json
 import os
+import pickle
 import re
 import shlex
 import subprocess
@@ -108,6 +109,16 @@ def test_a_policy_in_python_is_a_discipline(tmp_path):
     for qdisc in (learnt, {"kind": learnt, "limit": "100p"}):
         result = aqmlab.run(tmp_path / "link.toml", set={"link.qdisc": qdisc})
         assert result.manifest["laws"][0]["name"] == "policy"
+
+
+def test_a_policy_is_pickled_as_what_its_file_has_in_it():
+    env = Link(SCENARIO)
+    found = Policy.of(layers(env), env, name="learnt")
+    file, again = str(found), pickle.loads(pickle.dumps(found))
+    seen = np.linspace(0, 1, env.observation_space.shape[0])
+    assert again.about == found.about and (again.act(seen) == found.act(seen)).all()
+    # Each has a file of its own, which lives as long as it does.
+    assert str(again) != file and Path(str(again)).read_bytes() == found.content
 
 
 def test_a_policy_acts_for_one_link_or_several():

@@ -1,6 +1,7 @@
 """The environment: a link whose discipline an agent steers, a step of simulated time after the other."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -72,6 +73,11 @@ class Link(gymnasium.Env[Any, Any]):
     ) -> None:
         if way not in links.WAYS:
             raise BadInput(f"way: {way!r}: expected forward or reverse")
+        self._arguments: dict[str, Any] = {
+            "set": set, "step": step, "warmup": warmup, "duration": duration, "observe": observe, "windows": windows,
+            "action": action, "reward": reward, "link": link, "way": way,
+        }  # fmt: skip
+        self._scenario = scenario
         self.way = links.WAYS.index(way)
         self.step_ns, self.warmup_ns, self.duration_ns = (
             round(units.seconds(text, key) * 1e9)
@@ -108,6 +114,13 @@ class Link(gymnasium.Env[Any, Any]):
         for number in range(len(self._scenarios)):
             # What cannot be run or steered is said now.
             self._begun(number, 1).close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as its arguments and where its random numbers are, unless an episode is under way."""
+        if self._run is not None:
+            raise BadInput("an environment whose episode is under way cannot be pickled; expected one after close")
+        drawn = {"_np_random": self._np_random, "_np_random_seed": self._np_random_seed}
+        return partial(type(self), self._scenario, **self._arguments), (), drawn
 
     def _prepared(self, source: Source) -> tuple[str, str]:
         """The text of a scenario whose discipline can be steered, and where it comes from."""

@@ -37,7 +37,7 @@ class Policy:
     """
 
     def __init__(self, content: bytes, where: str = "policy") -> None:
-        self.content = content
+        self.content, self._where = content, where
         self._network = Network(content, where)
         self._folder: Folder | None = None
 
@@ -90,6 +90,10 @@ class Policy:
         files.check_folder_of(place)
         place.write_bytes(self.content)
         return place
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what its file has in it: the other process makes a file of its own where it needs one."""
+        return type(self), (self.content, self._where)
 
     def __fspath__(self) -> str:
         """As a path, which a value of `set` may be."""

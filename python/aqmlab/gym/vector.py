@@ -65,6 +65,9 @@ class ThreadedVector(SyncVectorEnv[Any, Any]):
         self._autoreset_envs = self._truncations.copy()
         return observations, self._rewards.copy(), self._terminations.copy(), self._truncations.copy(), _of_all(infos)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise BadInput("environments in threads cannot be pickled; expected a function that makes them")
+
     def close_extras(self, **kwargs: Any) -> None:
         """Ends all links and threads."""
         self._crew.close()
