@@ -16,6 +16,7 @@ import aqmlab
 from aqmlab import cli, figures
 from aqmlab.errors import BadInput
 from aqmlab.figures import apart, applications, coinciding, responses
+from aqmlab.figures.calibration import _fit
 from aqmlab.figures.drawn import COLOURS, METADATA, Drawn
 from aqmlab.figures.looks import HUES, INK, ON_PAGE, PREFERRED, Look, looks_of, shaded
 from aqmlab.figures.queue import WORTH_SHOWING, Panel, Series, _in_steps, _ways
@@ -188,6 +189,39 @@ def test_of_four_curves_that_coincide_all_are_seen():
 def test_curves_that_are_apart_have_the_width_of_their_look():
     for figure in drawings_of_four(slope=6):
         assert sorted(line.get_linewidth() for line in figure.axes[0].lines[:4]) == pytest.approx([1.8, 1.8, 1.8, 2.8])
+
+
+def test_a_caption_says_that_lower_curves_are_wider_where_they_are():
+    for k, is_said in ((0.0, True), (20.0, False)):
+        curves = [
+            responses.Curve("x", look, CDF_TIMES, np.full(CDF_TIMES.size, 10.0 + k * n) + CDF_TIMES, None, 0.0, False)
+            for n, look in enumerate(FOUR.values())
+        ]
+        assert ("the lower one is drawn wider" in responses._wider_said(curves)) == is_said
+
+
+@pytest.mark.parametrize("sheet", [PAGE, PHONE])
+@pytest.mark.parametrize("at", [0, -1])
+def test_what_is_wanted_of_a_calibration_is_written_where_no_mark_and_no_key_is(at, sheet):
+    users = np.array([19_300, 19_500, 21_300, 23_700, 26_000])
+    users = users if at == 0 else 45_300 - users[::-1]
+    points = [{"users": int(one), "throughput_bps": 4663.0 * one} for one in users]
+    confirmed = {"users": int(users[at]) - 20, "confirmed_bps": 4663.0 * users[at], "load_bps": 4663.0 * users[at]}
+    facts = {"points": points, "intercept_bps": 0.0, "slope_bps_per_user": 4663.0, **confirmed}
+    with mpl.rc_context(sheet.style(COLOURS)):
+        figure = _fit(facts, sheet)
+        figure.dpi = 72
+        figure.get_layout_engine().execute(figure)
+        (axes,) = figure.axes
+        box = axes.texts[0].get_window_extent()
+        marks = np.concatenate([axes.transData.transform(line.get_xydata()) for line in axes.lines[1:3]])
+        on_fit = axes.transData.transform(axes.lines[0].get_xydata())
+        keys = axes.get_legend().get_window_extent()
+        wanted = axes.transData.transform((0, facts["load_bps"] / 1e6))[1]
+    along = np.linspace(on_fit[0], on_fit[1], 400)
+    assert not any(box.padded(2).contains(x, y) for x, y in [*marks, *along])
+    assert not box.overlaps(keys) and not keys.y0 < wanted < keys.y1
+    assert axes.get_window_extent().y0 <= box.y0
 
 
 def test_directions_are_drawn_that_have_a_queue():

@@ -70,3 +70,23 @@ def test_the_first_column_stays_in_sight(chromium: Any, page: Path, width: int) 
         edge = box.bounding_box()["x"]
         assert view.locator("tbody th").bounding_box()["x"] == pytest.approx(edge, abs=1)
         assert view.locator("tbody td").first.bounding_box()["x"] < edge
+
+
+def test_on_a_telephone_sentences_in_a_table_have_room_for_their_words(chromium: Any, tmp_path: Path) -> None:
+    style = files("aqmlab.report").joinpath("style.css").read_text("utf-8")
+    cells = (
+        "<td>left open by the paper</td><td>bytes of 500</td>"
+        + f'<td class="long">{"the inventors recommend " * 9}</td>'
+    )
+    path = tmp_path / "page.html"
+    path.write_text(
+        f'<!doctype html><html lang="en"><title>t</title><style>{style}</style><div class="scroll">'
+        f'<table class="text"><tbody><tr>{cells}</tr></tbody></table></div>'
+    )
+    with browser.opened(chromium, path) as (view, _):
+        wide = {}
+        for width in (390, 1280):
+            view.set_viewport_size({"width": width, "height": 900})
+            wide[width] = view.evaluate("document.querySelector('.long').getBoundingClientRect().width")
+            assert view.evaluate("document.documentElement.scrollWidth") <= width
+    assert wide[390] >= 240 and wide[1280] > wide[390]

@@ -57,15 +57,19 @@ def _fit(facts: Json, sheet: Sheet) -> Figure:
         ),
     ]
     axes.axhline(wanted, color=MUTED, linewidth=sheet.points(1), linestyle=(0, (4, 3)))
+    # Where neither marks nor the fit are: below the line at the far end, or above it at the near one.
+    is_near = facts["users"] < reach.mean()
     axes.annotate(
         f"wanted: {wanted:g} Mb/s",
-        (reach[0], wanted),
-        (sheet.points(4), sheet.points(4)),
+        (reach[1] if is_near else reach[0], wanted),
+        (sheet.points(-4), sheet.points(-4)) if is_near else (sheet.points(4), sheet.points(4)),
         textcoords="offset points",
+        ha="right" if is_near else "left",
+        va="top" if is_near else "bottom",
         color=MUTED,
     )
     axes.set(xlim=tuple(reach), xlabel="users", ylabel="throughput (Mb/s)")
     axes.xaxis.set_major_locator(MaxNLocator(4 if sheet.is_narrow else 8))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    inside(axes, keys, "lower right")
+    inside(axes, keys, "upper left" if is_near else "lower right")
     return figure

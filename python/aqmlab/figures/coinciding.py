@@ -59,6 +59,13 @@ def _coincide(one: tuple[Array, Array], other: tuple[Array, Array], near: float)
     return bool(apart.size > 1 and np.mean(apart <= near) >= TOGETHER)
 
 
+def said(widths_of_all: Sequence[float]) -> str:
+    """A sentence at the end of a caption, where lines are wider than their look."""
+    return (
+        " Of curves that lie upon each other the lower one is drawn wider." if max(widths_of_all, default=1) > 1 else ""
+    )
+
+
 def key(line: Line2D, look: Look, sheet: Sheet) -> Line2D:
     """A line for a legend: as its look has it, however wide it is drawn beneath others."""
     found = copy.copy(line)

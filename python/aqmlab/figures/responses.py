@@ -93,7 +93,7 @@ def response_cdf(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
     ]
     caption = (
         "Share of exchanges whose response is complete within the time on the horizontal axis; higher is better. "
-        f"{_sizes(columns)}{precision}.{_bands_said(curves)}{void_note(columns)}"
+        f"{_sizes(columns)}{precision}.{_bands_said(curves)}{_wider_said(curves)}{void_note(columns)}"
     )
     return Drawn("response-cdf", "Response times", caption, partial(_distributions, curves))
 
@@ -170,7 +170,8 @@ def response_tail(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
         )
     caption = (
         "Share of exchanges that take longer than the time on the horizontal axis, both axes logarithmic; lower is "
-        f"better. A curve ends where fewer than 10 exchanges are left. {_sizes(columns)}.{_bands_said(curves)} "
+        f"better. A curve ends where fewer than 10 exchanges are left. {_sizes(columns)}.{_bands_said(curves)}"
+        f"{_wider_said(curves, is_log=True)} "
         "Exchanges that the end of the window cut off are not in it, so the far tail is too low."
         f"{void_note(columns)}"
     )
@@ -208,6 +209,10 @@ def _band(column: Column, share: Callable[[Window], Array]) -> tuple[Array, Arra
 
 def _bands_said(curves: Sequence[Curve]) -> str:
     return " Bands: 95 % t-intervals across runs." if any(curve.band is not None for curve in curves) else ""
+
+
+def _wider_said(curves: Sequence[Curve], is_log: bool = False) -> str:
+    return coinciding.said(coinciding.widths([(curve.look, curve.times, curve.shares) for curve in curves], is_log))
 
 
 def _cdf_half_width(column: Column) -> float | None:
