@@ -37,9 +37,9 @@
 //! is lost until one waited less than the target.
 //!
 //! Deviations. None known from the RFC; `mtu` is its `maxpacket_`, for which it says to use the interface's. None known
-//! from those of Linux 6.12.117 (times do not wrap around after 36 minutes; a machine just started was idle for ever
-//! before). Earlier kernels keep `first_above` where a queue has no packet to give. Only one whose bytes are counted with
-//! others' can tell.
+//! from what Linux 6.12.117 decides (times do not wrap around after 36 minutes; a machine just started was idle for
+//! ever before). Earlier kernels keep `first_above` where a queue has no packet to give; that shows where bytes of a
+//! queue are counted with those of others.
 
 use super::{Departure, Gauges, Law, Verdict};
 use crate::cause::Cause;
