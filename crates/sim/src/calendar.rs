@@ -30,6 +30,10 @@ struct Entry {
 
 /// The number of days. Packets that are due later wait in a list of their own, `far`.
 const DAYS: usize = 1 << 14;
+/// Words of bits for all of them.
+const WORDS: usize = DAYS / 64;
+/// So many words are looked through for the next day while packets come.
+const NEAR: usize = 1;
 const NIL: u32 = u32::MAX;
 /// Days with more packets than this are not sorted by insertion.
 const INSERTS: usize = 24;
@@ -39,7 +43,7 @@ pub struct Calendar {
     /// The packet that was put in last of each day.
     heads: Box<[u32; DAYS]>,
     /// A bit for each day that holds something.
-    occupied: Box<[u64; DAYS / 64]>,
+    occupied: Box<[u64; WORDS]>,
     entries: Vec<Entry>,
     /// For each entry the one that was put into its day before it, or the next free place. This lies apart from the
     /// entries, so that walking a list does not have to wait for them.
@@ -70,7 +74,7 @@ impl Calendar {
         assert!(shift <= u32::BITS, "a time within a day has its bits");
         Self {
             heads: vec![NIL; DAYS].try_into().expect("it is so long"),
-            occupied: vec![0; DAYS / 64].try_into().expect("it is so long"),
+            occupied: vec![0; WORDS].try_into().expect("it is so long"),
             entries: Vec::with_capacity(64),
             next: Vec::with_capacity(64),
             free: NIL,
@@ -187,10 +191,12 @@ impl Calendar {
                 self.opened_until = number;
                 self.take_far();
             }
-            let turn = self.opened_until + DAYS as u64;
+            let (turn, were_open) = (self.opened_until + DAYS as u64, self.opened.len());
             self.open_days(number, end.min(self.far_number).min(turn));
             self.horizon = self.far_from.min(self.opened_until + DAYS as u64);
-            let next = self.next_occupied(self.opened_until).min(self.far_number);
+            // Mostly another packet comes before the end of what is looked through at first.
+            let words = if self.opened.len() > were_open { NEAR } else { WORDS };
+            let next = self.next_occupied(self.opened_until, words).min(self.far_number);
             self.next_start = if next == u64::MAX { Time::NEVER } else { Time::from_ns(next << self.shift) };
         }
     }
@@ -241,18 +247,23 @@ impl Calendar {
         }
     }
 
-    /// The first day from `number` on that holds something; the largest number if none does.
-    fn next_occupied(&self, number: u64) -> u64 {
-        let words = DAYS / 64;
+    /// The first day from `number` on that holds something, or one before which no day does: so many words are looked
+    /// through after the first. The largest number if these are all, and no day holds anything.
+    #[inline]
+    fn next_occupied(&self, number: u64, words: usize) -> u64 {
         let (first, mut ahead) = (number as usize % DAYS / 64, number - number % 64);
         let mut bits = self.occupied[first] & (u64::MAX << (number % 64));
         for step in 1..=words {
             if bits != 0 {
-                return ahead + u64::from(bits.trailing_zeros());
+                break;
             }
-            (bits, ahead) = (self.occupied[(first + step) % words], ahead + 64);
+            (bits, ahead) = (self.occupied[(first + step) % WORDS], ahead + 64);
         }
-        if bits == 0 { u64::MAX } else { ahead + u64::from(bits.trailing_zeros()) }
+        match bits {
+            0 if words == WORDS => u64::MAX,
+            0 => ahead + 64,
+            _ => ahead + u64::from(bits.trailing_zeros()),
+        }
     }
 }
 
