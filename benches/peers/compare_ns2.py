@@ -108,6 +108,29 @@ T95: tuple[float, ...] = (
 )
 
 
+PASS, FAIL, UNDECIDED = "pass", "FAIL", "undecided"
+
+
+def verdict(difference: float, uncertainty: float, tolerance: float | None) -> str:
+    """What is said of a difference; nothing where there is no tolerance.
+
+    `pass` where its whole interval is within the tolerance, `FAIL` where it is beyond it itself, `undecided` where runs
+    were too few to tell.
+    """
+    if tolerance is None:
+        return ""
+    if abs(difference) > tolerance:
+        return FAIL
+    return PASS if abs(difference) + uncertainty <= tolerance else UNDECIDED
+
+
+def counted(verdicts: Sequence[str]) -> str:
+    """How many passed, and how many are undecided."""
+    judged = [one for one in verdicts if one]
+    said = f"{judged.count(PASS)} of {len(judged)} quantities within tolerance"
+    return said if UNDECIDED not in judged else f"{said}, {judged.count(UNDECIDED)} undecided"
+
+
 @dataclass(frozen=True)
 class Line:
     """One quantity under one discipline."""
@@ -122,10 +145,9 @@ class Line:
     uncertainty: float
 
     @property
-    def passed(self) -> bool | None:
-        """Whether the means differ by no more than the tolerance; None where there is none."""
-        tolerance = self.measure.tolerance
-        return None if tolerance is None else abs(self.difference) <= tolerance
+    def verdict(self) -> str:
+        """What is said of it ([`verdict`])."""
+        return verdict(self.difference, self.uncertainty, self.measure.tolerance)
 
     def values(self) -> dict[str, Any]:
         """For JSON."""
@@ -138,7 +160,7 @@ class Line:
             "aqmlab_sd": self.ours_sd,
             "difference": self.difference,
             "uncertainty": None if math.isnan(self.uncertainty) else self.uncertainty,
-            "passed": self.passed,
+            "verdict": self.verdict,
         }
 
 
@@ -179,7 +201,7 @@ def table(lines: Sequence[Line]) -> list[list[str]]:
                 f"({form(line.ours_sd)})",
                 f"{line.difference * 100:+.1f}{spread} %",
                 "" if tolerance is None else f"{tolerance * 100:.0f} %",
-                {True: "pass", False: "FAIL", None: ""}[line.passed],
+                line.verdict,
             ]
         )
     return rows
@@ -240,17 +262,15 @@ def main(words: Sequence[str]) -> int:
     ours = every_run("aqmlab", cases, seeds, lambda case, seed: run_aqmlab(aqmlab, case, seed))
 
     lines = compare(cases, ns2, ours)
-    judged = [line for line in lines if line.passed is not None]
-    failed = [line for line in judged if not line.passed]
     heading = f"{version} and {aqmlab_version(aqmlab)}, {today()}, {len(ns2[cases[0].name])} and {len(seeds)} seeds"
     if args.json:
         print(json.dumps([line.values() for line in lines]))
     else:
         print(f"{heading}\n\n{aligned(table(lines))}\n")
-        print(f"{len(judged) - len(failed)} of {len(judged)} quantities within tolerance")
+        print(counted([line.verdict for line in lines]))
     if args.update_docs:
         write_docs(f"{heading}. Differences with their 95 % uncertainty.\n\n{markdown(table(lines))}")
-    return 1 if failed else 0
+    return 1 if any(line.verdict == FAIL for line in lines) else 0
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compare_ns2 import T95, aligned, aqmlab_version, find_aqmlab, write_docs
+from compare_ns2 import FAIL, T95, aligned, aqmlab_version, counted, find_aqmlab, verdict, write_docs
 from ns2_reference import Measure, Run, RunError, markdown, output_of, progress, today
 
 HEADINGS = ["quantity", "{peer}", "(sd)", "aqmlab", "(sd)", "difference", "allowed", "verdict"]
@@ -43,10 +43,9 @@ class Series:
         return quantile * math.sqrt(variance) / (abs(statistics.fmean(self.peer)) or 1.0)
 
     @property
-    def passed(self) -> bool | None:
-        """Whether the means differ by no more than the tolerance; None where there is none."""
-        tolerance = self.measure.tolerance
-        return None if tolerance is None else abs(self.difference) <= tolerance
+    def verdict(self) -> str:
+        """Whether the difference is within the tolerance, as [`compare_ns2.verdict`] says it."""
+        return verdict(self.difference, self.uncertainty, self.measure.tolerance)
 
     def cells(self) -> list[str]:
         """A row of the table."""
@@ -61,7 +60,7 @@ class Series:
             f"({columns[3]})",
             f"{self.difference * 100:+.1f} ± {self.uncertainty * 100:.1f} %",
             "" if tolerance is None else f"{tolerance * 100:g} %",
-            {True: "pass", False: "FAIL", None: ""}[self.passed],
+            self.verdict,
         ]
 
 
@@ -125,14 +124,12 @@ class Comparison:
         rows = [["case and place", *(word.format(peer=self.peer.split()[0]) for word in HEADINGS)]]
         rows += [line.cells() for line in lines]
         heading = f"{self.peer} and {aqmlab_version(aqmlab)}, {today()}, {args.seeds} runs of aqmlab"
-        judged = [line for line in lines if line.passed is not None]
-        passed = sum(line.passed is True for line in judged)
-        print(f"{heading}\n\n{aligned(rows)}\n\n{passed} of {len(judged)} quantities within tolerance")
+        print(f"{heading}\n\n{aligned(rows)}\n\n{counted([line.verdict for line in lines])}")
         if args.update_docs:
             mark = f"{self.program}: "
             begin, end = f"<!-- {mark}begin ({self.what}) -->", f"<!-- {mark}end -->"
             write_docs(f"{heading}. Differences with their 95 % uncertainty.\n\n{markdown(rows)}", begin, end)
-        return 0 if passed == len(judged) else 1
+        return 1 if any(line.verdict == FAIL for line in lines) else 0
 
     def arguments(self, words: Sequence[str]) -> argparse.Namespace:
         """The command line."""

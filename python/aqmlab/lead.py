@@ -1,10 +1,10 @@
 """The answer of a comparison in a sentence or two: who is ahead, or that nobody can be said to be.
 
 Who is ahead is said of the data, so that several columns are compared at once. The one with the highest figure is ahead
-if each of the others is behind by more than its interval, widened for as many comparisons as there are others. Whoever
-is not behind it by that much is its equal: of such sets 95 % hold the one that is best in truth (Gupta, Technometrics
-7(2), 1965; Hsu, Annals of Statistics 9(5), 1981), for to leave it out one of the others has to seem ahead of it, and
-each does with a chance of 5 % over their number at most.
+if each of the others is behind by more than its interval, widened for as many comparisons as there are pairs: which of
+them has the highest figure is of the data, too. Whoever is not behind it by that much is its equal. Of such sets 95 %
+hold the one that is best in truth (Gupta, Technometrics 7(2), 1965; Hsu, Annals of Statistics 9(5), 1981), and of
+sentences that say who is behind 5 % at most are wrong where all are equal.
 """
 
 import math
@@ -27,7 +27,9 @@ def of(found: Comparison) -> str:
     columns.sort(key=lambda column: -_value(column))
     best = among_the_best(found, columns)
     if best is None:
-        said = f"{_listed([_with_share(column) for column in columns])}. {_WITHOUT}"
+        widths = [found.difference(columns[0], column, MEASURE).half_width for column in columns[1:]]
+        whose = "their" if all(width is None for width in widths) else "some of their"
+        said = f"{_listed([_with_share(column) for column in columns])}. {_WITHOUT.format(whose)}"
     elif len(best) == 1:
         said = _of_one_ahead(found, best[0], columns)
     else:
@@ -35,7 +37,7 @@ def of(found: Comparison) -> str:
     return f"Exchanges completed within half a second: {said}{_of_reference(found, columns)}"
 
 
-_WITHOUT = "Which of them is ahead cannot be said: there is no interval for their differences."
+_WITHOUT = "Which of them is ahead cannot be said: there is no interval for {} differences."
 
 
 def among_the_best(found: Comparison, columns: Sequence[Column]) -> list[Column] | None:
@@ -44,12 +46,13 @@ def among_the_best(found: Comparison, columns: Sequence[Column]) -> list[Column]
     `None` where a difference has no interval.
     """
     first, *others = columns
-    best = [first]
+    best, pairs = [first], math.comb(len(columns), 2)
     for column in others:
         difference = found.difference(first, column, MEASURE)
         if difference.half_width is None:
             return None
-        if statistics.simultaneous(difference, len(others)).low <= 0:
+        # Differences that are alike in all of a few runs are so by chance, as where hardly anything happens.
+        if not difference.half_width or statistics.simultaneous(difference, pairs).low <= 0:
             best.append(column)
     return best
 

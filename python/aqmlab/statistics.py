@@ -2,7 +2,7 @@
 
 Across runs the unit is the run: n independent seeds, Student's t with n - 1 degrees of freedom. Within one run the
 unit is a part of its window ("batch means"), and what neighbouring parts have in common makes the interval wider. It is
-always labelled as coming from within one run, and there is none of a run that is not settled.
+always labelled as coming from within one run, and there is none of a run that is not known to be settled.
 """
 
 import math
@@ -33,6 +33,8 @@ class Interval:
     """Number of runs, or of parts of the one run."""
     basis: str
     """`runs`: across independent runs; `parts`: within one run; `none`."""
+    freedom: float | None = None
+    """Degrees of freedom where they are fewer than `n` - 1: parts resemble their neighbours."""
 
     @property
     def low(self) -> float:
@@ -94,13 +96,13 @@ FEWEST_INDEPENDENT = 4.0
 
 def within_run(value: float, parts: Sequence[float] | Array) -> Interval:
     """The value of one run, with the interval that the spread of its parts suggests."""
-    width = _of_neighbours(parts)
-    return Interval(value, width, len(parts), "none" if width is None else "parts")
+    width, freedom = _of_neighbours(parts)
+    return Interval(value, width, len(parts), "none" if width is None else "parts", freedom)
 
 
-def _of_neighbours(parts: Sequence[float] | Array) -> float | None:
-    """Half width of the interval of a mean over parts that may resemble their neighbours; none where they do so much
-    that hardly any are left that are independent.
+def _of_neighbours(parts: Sequence[float] | Array) -> tuple[float | None, float | None]:
+    """Half width of the interval of a mean over parts that may resemble their neighbours, with its degrees of freedom;
+    none where they do so much that hardly any are left that are independent.
 
     The parts are taken as an autoregression of first order, as in Steiger, Lada, Wilson, Joines, Alexopoulos and
     Goldsman 2005, "ASAP3: a batch means procedure for steady-state simulation analysis", ACM TOMACS 15(1). It is always
@@ -109,13 +111,13 @@ def _of_neighbours(parts: Sequence[float] | Array) -> float | None:
     plain = half_width(parts)
     sample = np.asarray(parts, dtype=float)
     if plain is None or sample.size < FEWEST_INDEPENDENT:
-        return plain
+        return plain, None
     found = autoregression(sample)
     independent = sample.size * (1 - found.coefficient) / (1 + found.coefficient)
     if independent < FEWEST_INDEPENDENT:
-        return None
+        return None, None
     quantile = student(0.5 + CONFIDENCE / 2, independent - 1)
-    return max(plain, quantile * math.sqrt(found.long_run_variance / sample.size))
+    return max(plain, quantile * math.sqrt(found.long_run_variance / sample.size)), independent - 1
 
 
 def estimate(values: Sequence[float], parts: Sequence[Array]) -> Interval:
@@ -139,7 +141,8 @@ def simultaneous(interval: Interval, comparisons: int) -> Interval:
     """
     if interval.half_width is None or interval.n < 2 or comparisons < 2:
         return interval
-    one, all_of_them = (student(1 - (1 - CONFIDENCE) / 2 / k, interval.n - 1) for k in (1, comparisons))
+    freedom = interval.n - 1 if interval.freedom is None else interval.freedom
+    one, all_of_them = (student(1 - (1 - CONFIDENCE) / 2 / k, freedom) for k in (1, comparisons))
     return replace(interval, half_width=interval.half_width * all_of_them / one)
 
 

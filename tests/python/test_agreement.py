@@ -145,7 +145,8 @@ def test_one_run_of_each_leaves_figures_without_parts_undecided(small, tmp_path)
     other = aqmlab.run(small, out=tmp_path / "b", set={"link.qdisc.kind": "pi"})
     by_key = {item.key: item for item in agreements.agreement(one, other).findings}
     assert by_key["tcp.goodput_bps"].verdict == UNDECIDED
-    assert by_key["forward.utilisation"].difference.basis == "parts"
+    # The window is too short to tell whether it is settled.
+    assert by_key["forward.utilisation"].difference.basis == "none"
     assert by_key["response_distance"].noise == {"simulated": None, "live": None}
     assert {item.verdict for item in by_key.values()} == {UNDECIDED}
     facts = by_key["response_distance"].as_dict()

@@ -320,6 +320,8 @@ def test_a_law_of_ones_own_stands_among_those_that_come_along(delay_ms, place):
     delays = [one.delay["value"] for one in field.standings]
     assert delays == sorted(delays) and len(field.standings) == len(known.every()) + (place != "nowhere")
     assert field.place("mine") == {"first": 1, "last": len(field.standings), "nowhere": 0}[place]
+    first, last = field.places("mine")
+    assert first <= field.place("mine") <= last and (first > 0) == (place != "nowhere")
     # Every other number is the one that is kept.
     for one in (one for one in field.standings if one.name != "mine"):
         kept = next(kept for kept in known.every().values() if kept["subject"]["label"] == one.label)

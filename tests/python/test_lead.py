@@ -203,14 +203,14 @@ TAIL, PI, CAKE = Column("tail", 0.6), Column("pi", 0.9), Column("cake", 0.905)
 @pytest.mark.parametrize(
     ("columns", "width", "expected"),
     [
-        ([TAIL, PI], 0.01, "pi (90.0 %) is ahead of tail (60.0 %) by 30.00 ± 1.00 points."),
-        ([PI, TAIL], 0.01, "pi (90.0 %) is ahead of tail (60.0 %) by 30.00 ± 1.00 points."),
+        ([TAIL, PI], 0.01, "pi (90.0 %) is ahead of tail (60.0 %) by 30.0 ± 1.0 points."),
+        ([PI, TAIL], 0.01, "pi (90.0 %) is ahead of tail (60.0 %) by 30.0 ± 1.0 points."),
         ([TAIL, PI], 0.4, "pi (90.0 %) and tail (60.0 %) cannot be told apart by these runs."),
         (
             [TAIL, PI, CAKE],
             0.01,
             "cake (90.5 %) and pi (90.0 %) cannot be told apart by these runs; "
-            "cake is ahead of tail (60.0 %) by 30.50 ± 1.00 points.",
+            "cake is ahead of tail (60.0 %) by 30.5 ± 1.0 points.",
         ),
         (
             [TAIL, PI, CAKE],
@@ -222,6 +222,8 @@ TAIL, PI, CAKE = Column("tail", 0.6), Column("pi", 0.9), Column("cake", 0.905)
             0.01,
             "cake (90.5 %) and pi (90.0 %) cannot be told apart by these runs; tail (60.0 %) is behind.",
         ),
+        # Alike in all of a few runs, which is chance.
+        ([TAIL, PI], 0.0, "pi (90.0 %) and tail (60.0 %) cannot be told apart by these runs."),
         (
             [TAIL, PI],
             None,
@@ -238,6 +240,9 @@ def test_several_comparisons_need_more_than_one():
     # Five runs: t is 2.776 for one 95 % interval and 3.495 for two at once.
     interval = Interval(0.0, 2.776, 5, "runs")
     assert statistics.simultaneous(interval, 2).half_width == pytest.approx(3.495, abs=2e-3)
+    # Twenty parts that are worth five.
+    parts = Interval(0.0, 2.776, 20, "parts", freedom=4.0)
+    assert statistics.simultaneous(parts, 2).half_width == pytest.approx(3.495, abs=2e-3)
     assert statistics.simultaneous(interval, 1) == interval
     # A difference of 1.1 widths is one of two columns, and none of three.
     behind = Column("b", 0.5)

@@ -44,7 +44,7 @@ from closed_loop_cases import (  # noqa: E402
     Case,
 )
 from closed_loop_kernel import bottleneck, measure_all  # noqa: E402
-from compare_ns2 import T95, aligned, aqmlab_version, find_aqmlab  # noqa: E402
+from compare_ns2 import T95, UNDECIDED, aligned, aqmlab_version, find_aqmlab, verdict  # noqa: E402
 from ns2_reference import RunError, guarded, markdown, output_of, progress, today  # noqa: E402
 
 DOCS = HERE.parents[2] / "docs" / "validation.md"
@@ -209,9 +209,23 @@ class Line:
         return (self.case.name, self.measure.key) in KNOWN
 
     @property
+    def tolerance(self) -> float:
+        """How large the difference may be."""
+        return max(self.measure.tolerance, self.measure.least / self.kernel if self.kernel else 0.0)
+
+    @property
     def passed(self) -> bool:
         """Whether the means differ by no more than the tolerance."""
-        return abs(self.difference) <= self.measure.tolerance or abs(self.ours - self.kernel) <= self.measure.least
+        return abs(self.difference) <= self.tolerance
+
+    @property
+    def verdict(self) -> str:
+        """In a word; none of what is shown and not judged."""
+        if math.isinf(self.measure.tolerance):
+            return ""
+        if self.is_known:
+            return "agrees now" if self.passed else "known to differ"
+        return verdict(self.difference, self.uncertainty, self.tolerance)
 
 
 def compare(case: Case, kernel: Sequence[dict[str, Any]], ours: Sequence[dict[str, float]]) -> list[Line]:
@@ -255,20 +269,11 @@ def table(lines: Sequence[Line]) -> list[list[str]]:
             line.measure.form.format(line.ours),
             f"{line.difference * 100:+.1f} ± {line.uncertainty * 100:.1f} %",
             allowed(line.measure),
-            verdict(line),
+            line.verdict,
         ]
         for line in lines
     ]
     return rows
-
-
-def verdict(line: Line) -> str:
-    """In a word; none of what is shown and not judged."""
-    if math.isinf(line.measure.tolerance):
-        return ""
-    if line.is_known:
-        return "agrees now" if line.passed else "known to differ"
-    return "pass" if line.passed else "FAIL"
 
 
 def allowed(measure: Measure) -> str:
@@ -337,7 +342,11 @@ def main(words: Sequence[str]) -> int:
     runs = f"at least {min(case.runs for case in cases)} and {args.seeds} runs a case, more where chance has a say"
     heading = f"Linux {release} and {aqmlab_version(aqmlab)}, {today()}, {runs}"
     print(f"{heading}\n\n{aligned(table(lines))}\n")
-    print(f"{passed} of {len(lines)} quantities within tolerance, {len(unexpected)} of all not as known")
+    undecided = sum(line.verdict == UNDECIDED for line in lines)
+    print(
+        f"{passed} of {len(lines)} quantities within tolerance, {undecided} of these with intervals that are not; "
+        f"{len(unexpected)} of all not as known"
+    )
     if args.update_docs:
         text = f"{heading}. Differences with their 95 % uncertainty.\n\n{markdown(table(lines))}"
         write_docs(text, group.marks)

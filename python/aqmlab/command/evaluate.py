@@ -174,8 +174,11 @@ def show(out: Console, found: Json) -> None:
         )
     tables.show(out, table, names=2)
     for field in known.fields(found) if form is template.DISCIPLINES else []:
-        place, count = field.place(evaluation["subject"]["name"]), len(field.standings)
-        said = f"{field.section}, {field.case}: number {place} of {count} by mean delay, the shortest first."
+        name, count = evaluation["subject"]["name"], len(field.standings)
+        first, last = field.places(name)
+        place = f"number {field.place(name)} of {count} by mean delay, the shortest first"
+        told = "" if first == last else f" ({first} to {last}, as far as these runs tell)"
+        said = f"{field.section}, {field.case}: {place}{told}."
         out.print(Text(said), soft_wrap=True)
     own = "; own: the section's third number" if form is template.CONTROLLERS else ""
     open_ones = [question for question in evaluation["questions"] if not question["answer"]]

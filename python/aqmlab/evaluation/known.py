@@ -53,6 +53,23 @@ class Field:
         """The place of a discipline by its mean delay, from 1; 0 if it is not there."""
         return next((at for at, one in enumerate(self.standings, 1) if one.name == name), 0)
 
+    def places(self, name: str) -> tuple[int, int]:
+        """The first and the last place that it may have, by intervals that do not meet; zeros if it is not there."""
+        own = next((one.delay for one in self.standings if one.name == name), None)
+        if own is None:
+            return 0, 0
+        others = [one.delay for one in self.standings if one.name != name]
+        before = sum(_high(other) < _low(own) for other in others)
+        return 1 + before, len(others) + 1 - sum(_low(other) > _high(own) for other in others)
+
+
+def _low(number: Json) -> float:
+    return float(number["value"]) - float(number["half_width_95"] or 0)
+
+
+def _high(number: Json) -> float:
+    return float(number["value"]) + float(number["half_width_95"] or 0)
+
 
 @cache
 def every() -> Mapping[str, Json]:

@@ -333,7 +333,7 @@ def _difference(found: Comparison, column: Column, base: Column, measure: str) -
     interval = found.difference(column, base, measure)
     value, width = readable.with_width(interval, MEASURES[measure][1], signed=True)
     judgement = ""
-    if interval.half_width is not None and measure in BETTER:
+    if interval.half_width and measure in BETTER:  # one of no width is chance in a few runs
         sign = BETTER[measure]
         if min(sign * interval.low, sign * interval.high) > 0:
             judgement = "better"

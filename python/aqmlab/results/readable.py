@@ -58,6 +58,8 @@ def with_width(interval: Interval, unit: str, signed: bool = False) -> tuple[str
     decimals = None
     if unit == "s":
         decimals = 0 if width >= 0.01 else 1 if width >= 0.001 else 2
+    elif unit == "share" and width > 0:
+        decimals = min(max(-math.floor(math.log10(width)) - 1, 0), 4)  # two digits of a width in per cent
     return said(decimals), f"± {say(width, unit, decimals=decimals)}"
 
 
@@ -67,7 +69,7 @@ def basis(reps: int) -> str:
         return f"± 95 % t-interval across {reps} independent runs."
     return (
         "One run: no interval across runs. ± 95 % from 20 parts of its window, wider by what neighbours have in "
-        "common; none where the run is not settled or hardly four of its parts are independent."
+        "common; none where the run is not known to be settled or hardly four of its parts are independent."
     )
 
 

@@ -21,7 +21,7 @@ from aqmlab.results import exchanges, times
 from aqmlab.results.defined import SHARE, Defined, asked
 from aqmlab.results.exchanges import CDF_TIMES, FEWEST, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES
 from aqmlab.results.run import Run, of_link
-from aqmlab.stationarity import NO
+from aqmlab.stationarity import YES
 from aqmlab.statistics import BATCHES, Array, Interval
 
 __all__ = [
@@ -115,11 +115,6 @@ class Window:
     settled: Mapping[str, Any] | None = None
     """What was found about whether the run was settled, as in its manifest; none where that was not asked."""
 
-    @property
-    def is_unsettled(self) -> bool:
-        """Whether it is known not to be settled."""
-        return self.settled is not None and self.settled["answer"] == NO
-
     def at(self, link: str) -> "Window":
         """The same run with the figures of a link of several in place of the first one's."""
         return replace(self, **vars(self.links[link]))
@@ -130,8 +125,13 @@ class Window:
         return [f"links.{link}.{way}.{what}" for link in self.links for way in links.WAYS for what in OF_LINK]
 
     def trusted(self, parts: Array) -> Array:
-        """Numbers of its parts; none of a run that is not settled, where their spread says nothing of the whole."""
-        return np.full_like(parts, np.nan) if self.is_unsettled else parts
+        """Numbers of its parts; none of a run that is not known to be settled: their spread says too little.
+
+        Of runs that are too short to tell, intervals of 95 % would hold 84, 72 and 55 %, where neighbours of 400 cells
+        have correlations of 0.98, 0.99 and 0.995.
+        """
+        is_known = self.settled is None or self.settled["answer"] == YES
+        return parts if is_known else np.full_like(parts, np.nan)
 
     @cached_property
     def cdf(self) -> Array:

@@ -389,7 +389,7 @@ def _window_error(queue: pl.DataFrame, entered: Mapping[str, str], base: Tree, t
     bits = np.bincount(part, rows["delivered_bytes"].to_numpy() * 8.0, statistics.BATCHES)
     covered = times.seconds(np.bincount(part, rows["covered_ns"].to_numpy(), statistics.BATCHES))
     rates = np.divide(bits, covered, out=np.full_like(bits, np.nan), where=covered > 0)
-    width = statistics.half_width(rates)
+    width = statistics.within_run(throughput_bps, rates).half_width
     return None if width is None or throughput_bps <= 0 else width / throughput_bps
 
 
