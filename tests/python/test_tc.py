@@ -367,7 +367,7 @@ def test_the_port_with_a_shaper_is_forward_and_the_next_one_back():
         link_of(two, dev="eth9")
 
 
-def test_of_classes_the_default_one_is_taken_and_the_outermost_bounds_it():
+def test_of_classes_the_default_one_is_taken_and_it_borrows_from_the_outermost():
     text = (
         "qdisc htb 1: root refcnt 2 r2q 10 default 0x20 direct_packets_stat 0 direct_qlen 1000\n"
         "qdisc sfq 10: parent 1:10 limit 127p quantum 1514b depth 127 divisor 1024 \n"

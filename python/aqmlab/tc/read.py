@@ -180,8 +180,7 @@ def _port(device: str, found: Dump) -> Port:
     overhead = ETHERNET_HEADER + taken
     framing = _framing(root.stab) if root.stab else "noatm"
     if shaping is not None:
-        bound = _outermost(shaping, classes)
-        rate_bps = _number(q.rate, bound, "rate", found, math.inf)
+        rate_bps, bound = _bound(shaping, classes, found)
         if bound is not root:
             overhead += _bytes(bound, "overhead", found)
             framing = _framing(bound.words) if framing == "noatm" else framing
@@ -252,14 +251,29 @@ def _shaper(root: Node, qdiscs: Sequence[Node], classes: Sequence[Node]) -> tupl
     return shaper, next(iter([*chosen, *leaves, *own]), None)
 
 
-def _outermost(shaping: Node, classes: Sequence[Node]) -> Node:
-    """The class of htb that bounds what a class borrows: its outermost parent."""
+def _bound(shaping: Node, classes: Sequence[Node], found: Dump) -> tuple[float | None, Node]:
+    """What the shaper's class can get while no other class sends, and the class that bounds it.
+
+    A class of htb sends its own rate, and borrows up to its ceil (its rate where none is said) what its parent can
+    get. The outermost class has nobody to borrow from, so that its ceil gives it nothing beyond its rate.
+    """
+    path = [shaping]
     for _ in classes:
-        parent = next((c for c in classes if c.handle == shaping.parent and c is not shaping), None)
+        parent = next((c for c in classes if c.handle == path[-1].parent and c not in path), None)
         if parent is None:
             break
-        shaping = parent
-    return shaping
+        path.append(parent)
+    most, bound = None, path[-1]
+    for each in reversed(path):
+        rate = _number(q.rate, each, "rate", found, math.inf)
+        ceil = _number(q.rate, each, "ceil", found, math.inf) or rate
+        own = most if rate is None or (most is not None and most > rate) else rate
+        if own is not most or most is None:
+            bound = each
+        if ceil is not None and (own is None or ceil < own):
+            own, bound = ceil, each
+        most = own
+    return most, bound
 
 
 def _leaf(root: Node, shaping: Node | None, qdiscs: Sequence[Node], found: Dump) -> Node | None:
