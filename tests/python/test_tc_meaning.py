@@ -5,9 +5,11 @@ Rules are those of iproute2's tc/q_*.c and of the kernel's net/sched; the number
 
 import pytest
 
-from aqmlab import engine
-from aqmlab.tc import table
+from aqmlab import engine, links, toml_text
+from aqmlab.errors import BadInput
+from aqmlab.tc import table, words
 from aqmlab.tc.read import read
+from aqmlab.tc.write import bottlenecks
 from conftest import NATIVE
 
 
@@ -58,3 +60,117 @@ def test_the_overhead_is_that_of_the_class_of_htb_that_bounds():
     text = HTB + "class htb 1:1 root rate 50Mbit ceil 50Mbit overhead 8\n"
     text += "class htb 1:10 parent 1:1 rate 5Mbit ceil 5Mbit overhead 24\n"
     assert link_of(text)[0]["overhead"] == f"{table.ETHERNET_HEADER + 24}b"
+
+
+# ---- words of a qdisc ----
+
+
+def both(spec):
+    """The parameters that a line and the words of `compare` stand for, where they say the same."""
+    line = link_of(f"tc qdisc add dev eth0 root {spec}", "10mbit")[0]["qdisc"]
+    found = words.parse(spec)
+    assert {name: line.get(name) for name in found} == found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("said", "qdisc"),
+    [
+        ("overhead 22 docsis", {"overhead": 40, "mpu": 64, "framing": "noatm"}),
+        ("docsis overhead 22", {"overhead_keyword": "docsis", "overhead": 22}),
+        ("pppoe-ptm ether-vlan", {"overhead": 34, "framing": "ptm"}),
+        ("ethernet ether-vlan ether-vlan", {"overhead": 46, "mpu": 84}),
+        ("ether-vlan", {"overhead": 4}),
+        ("overhead 22 conservative", {"overhead": 48, "framing": "atm"}),
+        ("pppoa-vcmux atm docsis mpu 90", {"overhead": 28, "framing": "noatm", "mpu": 90}),
+        ("ptm ethernet", {"overhead": 38, "framing": "ptm", "mpu": 84}),
+        ("docsis atm", {"overhead_keyword": "docsis", "framing": "atm"}),
+        ("rtt 50ms lan", {"rtt_keyword": "lan"}),
+        ("lan rtt 50ms", {"rtt": "50ms"}),
+        ("diffserv3 besteffort", {"diffserv": "besteffort"}),
+        ("besteffort diffserv", {"diffserv": "diffserv4"}),
+        ("flows flowblind", {"isolation": "flowblind"}),
+        ("ack-filter no-ack-filter", {"ack_filter": "off"}),
+        ("ingress egress", {"ingress": False}),
+        ("wash nowash", {}),
+    ],
+)
+def test_the_last_word_of_cake_counts_and_keywords_add_up(said, qdisc):
+    """tc-cake(8) does not say so; tc/q_cake.c has each word in its turn: a keyword adds, a number sets."""
+    assert both(f"cake {said}") == {"kind": "cake", **qdisc}
+
+
+def test_cakes_raw_counts_the_ports_own_header():
+    """With raw the kernel takes no header off, and adds what an overhead behind it says."""
+    line = "tc qdisc add dev eth0 root cake bandwidth 5mbit docsis raw"
+    assert link_of(line)[0]["overhead"] == f"{table.ETHERNET_HEADER}b"
+    assert link_of(f"{line} overhead 5")[0]["overhead"] == f"{table.ETHERNET_HEADER + 5}b"
+
+
+def test_cells_are_written_behind_raw_which_says_that_there_are_none():
+    """A line for a wire of cells without an overhead once said `ptm raw`, which Linux takes for no cells."""
+    tree = {"link": {"rate": "10mbit", "qdisc": {"kind": "cake", "overhead": 0, "framing": "ptm"}}}
+    wanted = engine.resolve(toml_text.dumps({**tree, "traffic": [{"kind": "bulk"}]}), "<scenario>")
+    line = bottlenecks(wanted, links.ONE, ("eth0", "eth1"), 1e-4)[0].lines[-1].text
+    assert " raw ptm " in line
+    assert words.parse(line[line.index("cake") :])["framing"] == "ptm"
+
+
+def test_keywords_of_framing_are_the_engines():
+    for word, (overhead, mpu, cells) in table.FRAMINGS.items():
+        tree = {"link": {"qdisc": {"kind": "cake", "overhead_keyword": word}}, "traffic": [{"kind": "bulk"}]}
+        found = engine.resolve(toml_text.dumps(tree), "<scenario>").scenario["link"]["qdisc"]
+        assert [found[name] for name in ("overhead", "mpu", "framing")] == [overhead, mpu, cells or "noatm"]
+
+
+@pytest.mark.parametrize(
+    ("said", "qdisc"),
+    [
+        ("sfb target 40", {"target": 40, "max": 50}),
+        ("sfb max 50", {"target": 40, "max": 50}),
+        # (5 * 7 + 1) // 4 and (4 * 9 + 3) // 5.
+        ("sfb target 7", {"target": 7, "max": 9}),
+        ("sfb max 9", {"target": 7, "max": 9}),
+        ("sfb max 60 target 10", {"target": 10, "max": 60}),
+        ("sfb limit 500", {"limit": "500p"}),
+    ],
+)
+def test_sfbs_lengths_follow_from_each_other(said, qdisc):
+    assert both(said) == {"kind": "sfb", **qdisc}
+
+
+@pytest.mark.parametrize(
+    ("said", "target", "period", "alpha", "beta"),
+    [
+        # A sixth of 100 ms in whole microseconds; alpha 0.16666 is 42.7 and beta 3 is 768 multiples of 1/256.
+        ("max_rtt 100ms", "16.666ms", "16.666ms", 42 / 256, 3),
+        ("typical_rtt 15ms", "15ms", "15ms", 47 / 256, 853 / 256),
+        # The period is at most a third of the longest: 0.1 * 20 ms / (60 ms)^2 = 0.5556 Hz, 142.2 / 256.
+        ("max_rtt 60ms typical_rtt 50ms", "50ms", "20ms", 142 / 256, 5),
+        ("target 1ms alpha 7 max_rtt 100ms", "16.666ms", "16.666ms", 42 / 256, 3),
+    ],
+)
+def test_round_trip_times_of_dualpi2_stand_for_its_target_and_gains(said, target, period, alpha, beta):
+    """tc/q_dualpi2.c: as RFC 9332 has them, and whatever else the line says of the four."""
+    values = {"target": target, "tupdate": period, "alpha": alpha, "beta": beta}
+    assert both(f"dualpi2 {said}") == {"kind": "dualpi2", **values}
+
+
+@pytest.mark.parametrize("said", ["max_rtt 10ms typical_rtt 20ms", "max_rtt 100s"])
+def test_round_trip_times_that_tc_refuses_are_named(said):
+    with pytest.raises(BadInput, match="tc refuses"):
+        words.parse(f"dualpi2 {said}")
+    link, found = link_of(f"tc qdisc add dev eth0 root dualpi2 limit 500 {said}", "10mbit")
+    assert link["qdisc"] == {"kind": "dualpi2", "limit": "500p", "dialect": "linux"}
+    assert len(found.notes) == 1 and "tc refuses" in found.notes[0]
+
+
+@pytest.mark.parametrize("unit", ["p", "pkt", "pkts", "packet", "packets"])
+def test_a_step_in_packets_has_all_of_tcs_units(unit):
+    assert both(f"dualpi2 step_thresh 5{unit}")["step_thresh"] == "5p"
+
+
+@pytest.mark.parametrize(("said", "is_on"), [("ecn noecn", False), ("noecn ecn", True)])
+@pytest.mark.parametrize("kind", ["codel", "fq_codel", "pie"])
+def test_of_ecn_and_noecn_the_last_counts(kind, said, is_on):
+    assert both(f"{kind} {said}") == {"kind": kind, "ecn": is_on}

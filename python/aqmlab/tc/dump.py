@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aqmlab import units
-from aqmlab.tc import table
+from aqmlab.tc import meant, table
 from aqmlab.tc.quantities import Raw, finite
 
 CLASSES = ("qdisc", "class")
@@ -39,6 +39,8 @@ class Node:
     leaf: str = ""
     words: dict[str, Raw] = field(default_factory=dict)
     """Its parameters, by tc's words; what stands alone is 1."""
+    said: list[tuple[str, Raw]] = field(default_factory=list)
+    """Its words of text as they were written."""
     stab: dict[str, Raw] = field(default_factory=dict)
     statistics: list[str] = field(default_factory=list)
     is_command: bool = False
@@ -238,16 +240,18 @@ def _words(words: Sequence[str], node: Node, at: int, found: Dump) -> None:
         if len(values) < known[word]:
             node.is_whole = False
             found.note(at, f"{word!r}: cut off, a value should follow")
-        elif known[word] == 0:
-            node.words[word] = 1
         else:
-            node.words[word] = values[0]
+            node.said.append((word, values[0] if known[word] else 1))
         position += known[word]
         if node.kind == "netem" and word == "delay":
             # `delay 40ms  5ms 25%`: a jitter may follow, and its correlation.
             jitter = [w for w in words[position : position + 1] if w[:1].isdigit()]
             node.words |= {"jitter": jitter[0]} if jitter else {}
             position += len(jitter)
+    # A line may go on where a terminal broke it: what is said there counts after the words before.
+    heard = {word for word, _ in node.said}
+    words_of_text = meant.settled(table.to_read(node.kind) if node.what == "qdisc" else None, node.said)
+    node.words = {word: raw for word, raw in node.words.items() if word not in heard} | words_of_text
 
 
 def _share(text: str) -> float | None:

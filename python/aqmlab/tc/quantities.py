@@ -18,6 +18,7 @@ _TIMES = {"s": 1e6, "sec": 1e6, "secs": 1e6, "ms": 1e3, "msec": 1e3, "msecs": 1e
 _TIMES |= {"usecs": 1.0, "ns": 1e-3, "min": 60e6, "h": 3600e6}  # the last ones are the scenario's own
 _SIZES = {"": 1, "b": 1, "kb": 1 << 10, "k": 1 << 10, "mb": 1 << 20, "m": 1 << 20, "gb": 1 << 30, "g": 1 << 30}
 _SIZES |= {"kbit": (1 << 10) // 8, "mbit": (1 << 20) // 8, "gbit": (1 << 30) // 8}
+_PACKETS = ("p", "pkt", "pkts", "packet", "packets")
 _RATES = {"bit": 1.0, "": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12, "kibit": 1024.0}
 _RATES |= {"mibit": 1024.0**2, "gibit": 1024.0**3, "bps": 8.0, "kbps": 8e3, "mbps": 8e6, "gbps": 8e9}
 
@@ -165,8 +166,8 @@ def _real(raw: Raw) -> float:
 
 
 def _time_or_packets(raw: Raw) -> str:
-    if isinstance(raw, str) and split(raw)[1] == "p":
-        return f"{packets(raw)}p"
+    if isinstance(raw, str) and split(raw)[1] in _PACKETS:
+        return f"{packets(re.sub('[A-Za-z]+$', '', raw))}p"
     return time_text(microseconds(raw))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from aqmlab import engine, toml_text
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
-from aqmlab.tc import dump, red, table, words
+from aqmlab.tc import dump, meant, red, table, words
 from aqmlab.tc import quantities as q
 from aqmlab.tc.dump import Dump, Node
 from aqmlab.tc.table import ETHERNET_HEADER, Flag, Row, Value
@@ -323,6 +323,11 @@ def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: D
     row = _row(node)
     if row is None:
         return _default_queue(node, found, remarks)
+    if node.is_command:
+        try:
+            node.words = meant.commanded(row, node.words)
+        except ValueError as error:
+            found.note(node.line, str(error))
     qdisc: Tree = {"kind": row.ours}
     for word in row.words:
         value = _value(node, word, found)
@@ -421,8 +426,8 @@ def _cake_overhead(leaf: Node, taken: int, qdisc: Tree, found: Dump) -> int:
     """CAKE's bytes beyond the IP packet: with `raw` those of the port, else its own; below a stab it takes an
     Ethernet header off that is off already."""
     shown = ETHERNET_HEADER
-    if "overhead" in qdisc and not leaf.words.get("raw"):
-        shown = int(qdisc["overhead"])
+    if "overhead" in qdisc:
+        shown = int(qdisc["overhead"]) + (ETHERNET_HEADER if leaf.words.get("raw") else 0)
     elif "overhead_keyword" in qdisc:
         alone = engine.resolve(toml_text.dumps({"link": {"qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}), "tc")
         shown = int(alone.scenario["link"]["qdisc"]["overhead"])

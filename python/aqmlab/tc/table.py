@@ -79,6 +79,10 @@ class Row:
     """What it needs that not every Linux has."""
     by_classes: tuple[str, ...] = ()
     """Parameters that classes of the qdisc stand for, not words."""
+    other_names: Mapping[str, str] = field(default_factory=dict)
+    """Words that stand alone and say the same as another word."""
+    computed_from: tuple[str, ...] = ()
+    """Words with a value each, from which tc computes the values of others."""
     is_red: bool = False
     """Whether avpkt, burst and bandwidth stand for a weight, as in tc-red(8)."""
 
@@ -151,10 +155,28 @@ def is_plain(word: str, raw: Any) -> bool:
 
 HEAD_DROP = "pfifo_head_drop"
 ROUND_TRIPS = ["datacentre", "lan", "metro", "regional", "internet", "oceanic", "satellite", "interplanetary"]
-FRAMINGS = [
-    *("conservative", "ethernet", "docsis", "pppoe-ptm", "bridged-ptm", "pppoa-vcmux", "pppoa-llc", "pppoe-vcmux"),
-    *("pppoe-llcsnap", "bridged-vcmux", "bridged-llcsnap", "ipoa-vcmux", "ipoa-llcsnap"),
-]
+CELLS = ("noatm", "atm", "ptm")
+FRAMINGS: Mapping[str, tuple[int, int, str]] = {
+    "conservative": (48, 0, "atm"),
+    "ethernet": (38, 84, ""),
+    "docsis": (18, 64, "noatm"),
+    "pppoe-ptm": (30, 0, "ptm"),
+    "bridged-ptm": (22, 0, "ptm"),
+    "pppoa-vcmux": (10, 0, "atm"),
+    "pppoa-llc": (14, 0, "atm"),
+    "pppoe-vcmux": (32, 0, "atm"),
+    "pppoe-llcsnap": (40, 0, "atm"),
+    "bridged-vcmux": (24, 0, "atm"),
+    "bridged-llcsnap": (32, 0, "atm"),
+    "ipoa-vcmux": (8, 0, "atm"),
+    "ipoa-llcsnap": (16, 0, "atm"),
+}
+"""CAKE's keywords: the bytes that each adds, the fewest of a packet and the cells that it sets; 0 and "" for neither.
+
+See tc-cake(8), "overhead compensation parameters".
+"""
+VLAN = "ether-vlan"
+"""CAKE's word for a tag of 4 bytes, which may be repeated."""
 ISOLATIONS = ("triple-isolate", "dual-srchost", "dual-dsthost", "hosts", "flows", "srchost", "dsthost", "flowblind")
 
 ROWS = (
@@ -283,11 +305,10 @@ ROWS = (
             "split_gso": (0, ""),
             "no_split_gso": (0, ""),
             "split-gso": (0, ""),
-            "max_rtt": (1, "give target, tupdate, alpha and beta, as a dump shows them"),
-            "typical_rtt": (1, "give target, tupdate, alpha and beta, as a dump shows them"),
         },
         {"dialect": "linux"},
         needs="Linux 6.17 and iproute2 6.17",
+        computed_from=("max_rtt", "typical_rtt"),
     ),
     Row(
         "cake",
@@ -313,7 +334,7 @@ ROWS = (
             Choice("rtt_keyword", {w: w for w in ROUND_TRIPS}, is_shorthand=True),
             Value("rtt", "rtt", q.TIME),
             Choice("overhead_keyword", {w: w for w in FRAMINGS}, is_shorthand=True),
-            Choice("framing", {w: w for w in ("noatm", "atm", "ptm")}, "atm"),
+            Choice("framing", {w: w for w in CELLS}, "atm"),
             Value("overhead", "overhead", q.PLAIN_BYTES),
             Value("mpu", "mpu", q.PLAIN_BYTES),
             Flag("ingress", "ingress", "egress"),
@@ -323,6 +344,8 @@ ROWS = (
         {
             "unlimited": (0, ""),
             "raw": (0, ""),
+            VLAN: (0, ""),
+            "via-ethernet": (0, ""),
             "nat": (0, "aqmlab sees no translated addresses"),
             "nonat": (0, ""),
             "wash": (0, "aqmlab leaves codepoints as they are"),
@@ -336,6 +359,7 @@ ROWS = (
             "fwmark": (1, "aqmlab has no marks of a firewall"),
         },
         {"dialect": "linux"},
+        other_names={"diffserv": "diffserv4"},
     ),
     Row(
         "sfb",
@@ -476,6 +500,7 @@ def to_read(tc_kind: str, is_adaptive: bool = False) -> Row | None:
 def arity(row: Row) -> dict[str, int]:
     """How many values follow each word of a qdisc, by tc's words."""
     known = {word: count for word, (count, _) in row.foreign.items()}
+    known |= dict.fromkeys(row.computed_from, 1) | dict.fromkeys(row.other_names, 0)
     for word in row.words:
         match word:
             case Value():

@@ -14,7 +14,7 @@ from aqmlab.engine import Tree
 from aqmlab.errors import BadInput, doubt
 from aqmlab.laws import brought
 from aqmlab.tc import quantities as q
-from aqmlab.tc import red, table
+from aqmlab.tc import meant, red, table
 from aqmlab.tc.quantities import Raw
 from aqmlab.tc.table import Choice, Flag, Row, Value, Word
 
@@ -23,6 +23,8 @@ Params = Mapping[str, Mapping[str, Any]]
 
 PFIFO_FAST = "pfifo_fast"
 """The queue of a port that nobody gave another: drop-tail, as long as the port's txqueuelen."""
+
+ECN = ("ecn", "noecn")
 
 LENGTHS = ("limit", "min", "max")
 """Parameters that RED's others are computed from."""
@@ -102,22 +104,23 @@ def _sorted(spec: str, rest: Sequence[str], row: Row | None, own: Mapping[str, s
     # What has no meaning of tc's here but is a parameter's name (max_rtt of dualpi2) is that parameter.
     foreign = {name: why for name, (_, why) in row.foreign.items() if name not in own} if row is not None else {}
     of_tc = arity.keys() - (row.foreign.keys() - foreign.keys() if row is not None else set())
-    words: dict[str, Raw] = {}
+    said: list[tuple[str, Raw]] = []
     values: Tree = {}
     position = 0
     while position < len(rest):
         name, position = rest[position], position + 1
         following = rest[position] if position < len(rest) else None
         is_flag = own.get(name) == "flag"
+        if name in ECN:  # the last of them counts
+            values.pop("ecn", None)
+            said = [pair for pair in said if pair[0] not in ECN]
         if is_flag and following in ("true", "false"):
             values[name], position = following == "true", position + 1
         elif name in of_tc:
             if len(rest) < position + arity[name]:
                 raise BadInput(f"{spec!r}: {name}: expected a value after it")
-            words[name] = rest[position] if arity[name] else 1
+            said.append((name, rest[position] if arity[name] else 1))
             position += arity[name]
-            if foreign.get(name) and not table.is_plain(name, words[name]):
-                doubt(f"{spec!r}: {name!r} is left aside: {foreign[name]}")
         elif is_flag:
             values[name] = True
         elif name not in own:
@@ -126,6 +129,15 @@ def _sorted(spec: str, rest: Sequence[str], row: Row | None, own: Mapping[str, s
             raise BadInput(f"{spec!r}: {name}: expected a value after it")
         else:
             values[name], position = _typed(following, own[name]), position + 1
+    words = meant.settled(row, said)
+    for name, raw in words.items():
+        if foreign.get(name) and not table.is_plain(name, raw):
+            doubt(f"{spec!r}: {name!r} is left aside: {foreign[name]}")
+    if row is not None:
+        try:
+            words = meant.commanded(row, words)
+        except ValueError as error:
+            raise BadInput(f"{spec!r}: {error}") from None
     return words, {"ecn": False, **values} if "noecn" in words else values
 
 

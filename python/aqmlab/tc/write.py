@@ -209,6 +209,9 @@ def _words(row: Row, values: Mapping[str, Any], site: q.Site, within: int | None
         words += computed + _words_of_red(row, values)
         remarks += said + _remarks_on_red(values)
     if row.tc == "cake":
+        if "raw" in words and (cells := str(values["framing"])) != "noatm":
+            words.remove("raw")  # it says noatm, too, and the last word counts
+            words.insert(words.index(cells), "raw")
         words[:0] = [] if "bandwidth" in values else ["unlimited"]
         remarks.append(
             f"limit {values['limit']}: memlimit is the kernel's memory, of which a packet takes more than its bytes"

@@ -1,0 +1,137 @@
+"""What tc makes of words before a kernel sees them: by the order in which they stand, and by what follows from others.
+
+Sources: iproute2's tc/q_cake.c, tc/q_sfb.c and tc/q_dualpi2.c.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from aqmlab.tc import quantities as q
+from aqmlab.tc.quantities import Raw
+from aqmlab.tc.table import CELLS, FRAMINGS, ROUND_TRIPS, VLAN, Choice, Flag, Row
+
+Said = Sequence[tuple[str, Raw]]
+"""Words as they were written, each with its value; 1 where it stands alone."""
+
+OF_FRAMING = frozenset({*FRAMINGS, *CELLS, VLAN, "raw", "overhead", "mpu"})
+
+USUAL_RATIO = 6
+"""How many times dualpi2's typical round-trip time its longest one is, where only one is said."""
+
+ALPHA_FACTOR, BETA_FACTOR = 0.100000001490116, 0.300000011920929
+"""A tenth and three tenths in single precision, in which tc has them."""
+
+ALPHA_BETA_SCALE = 256
+"""dualpi2's alpha and beta are whole multiples of 1/256 Hz, rounded down."""
+
+
+def settled(row: Row | None, said: Said) -> dict[str, Raw]:
+    """The words that count: of those that say the same thing, the last one."""
+    alike = _alike(row) if row is not None else {}
+    said = [(row.other_names.get(word, word) if row is not None else word, raw) for word, raw in said]
+    words: dict[str, Raw] = {}
+    for word, raw in said:
+        for other in alike.get(word, (word,)):
+            words.pop(other, None)
+        words[word] = raw
+    return _framed(said, words) if row is not None and row.tc == "cake" else words
+
+
+def _alike(row: Row) -> dict[str, tuple[str, ...]]:
+    """For each word those that say the same thing."""
+    groups: list[tuple[str, ...]] = []
+    for word in row.words:
+        match word:
+            case Flag():
+                groups.append((word.tc, word.off or f"no{word.tc}"))
+            case Choice():
+                groups.append(tuple(word.words.values()))
+    if row.tc == "cake":
+        groups += [("rtt", *ROUND_TRIPS), ("bandwidth", "unlimited"), ("nat", "nonat"), ("wash", "nowash")]
+    return {word: group for group in groups for word in group}
+
+
+def _framed(said: Said, words: dict[str, Raw]) -> dict[str, Raw]:
+    """CAKE's overhead as tc sums it up: a keyword adds its bytes to those before it, a number sets them.
+
+    A keyword that stands first and alone stays what it is: the words behind it change what it says, as in a scenario.
+    """
+    framing = [(word, raw) for word, raw in said if word in OF_FRAMING]
+    keywords = [word for word, _ in framing if word in FRAMINGS or word in (VLAN, "raw")]
+    if not keywords or (keywords == [framing[0][0]] and keywords != [VLAN]):
+        return words
+    overhead, cells = 0, ""
+    changed: dict[str, Raw] = {}
+    for word, raw in framing:
+        if word == "overhead":
+            try:
+                overhead = int(q.split(str(raw))[0])
+            except ValueError:
+                return words  # it is named where it is read
+        elif word == "mpu":
+            changed["mpu"] = raw
+        elif word == VLAN:
+            overhead += 4
+        elif word == "raw":
+            overhead, cells = 0, "noatm"
+        elif word in CELLS:
+            cells = word
+        else:
+            added, least, own = FRAMINGS[word]
+            overhead = added if word == "conservative" else overhead + added
+            changed |= {"mpu": str(least)} if least else {}
+            cells = own or cells
+    kept = {word: raw for word, raw in words.items() if word not in OF_FRAMING or word == "raw"}
+    return {**kept, **changed, "overhead": str(overhead), **({cells: 1} if cells else {})}
+
+
+def commanded(row: Row, words: Mapping[str, Raw]) -> dict[str, Raw]:
+    """The words of a command with those that tc computes; `ValueError` where tc refuses them."""
+    match row.tc:
+        case "sfb":
+            return _lengths_of_sfb(words)
+        case "dualpi2":
+            return _gains_of_dualpi2(words)
+    return dict(words)
+
+
+def _lengths_of_sfb(words: Mapping[str, Raw]) -> dict[str, Raw]:
+    """The most packets of a bin are 5/4 of its target, where one of them is not said, or is 0."""
+    try:
+        most, target = (q.packets(words.get(word, "0")) for word in ("max", "target"))
+    except ValueError:
+        return dict(words)  # it is named where it is read
+    if most < 0 or target < 0:
+        return dict(words)
+    kept = {word: raw for word, raw in words.items() if word not in ("max", "target")}
+    if not most and not target:
+        return kept
+    most = most or (5 * target + 1) // 4
+    return {**kept, "max": str(most), "target": str(target or (4 * most + 3) // 5)}
+
+
+def _gains_of_dualpi2(words: Mapping[str, Raw]) -> dict[str, Raw]:
+    """Target, period and gains from the typical and the longest round-trip time, whatever else is said of them."""
+    longest, typical = (_whole_us(words, word) for word in ("max_rtt", "typical_rtt"))
+    kept = {word: raw for word, raw in words.items() if word not in ("max_rtt", "typical_rtt")}
+    if not longest and not typical:
+        return kept
+    typical = typical or max(longest // USUAL_RATIO, 1)
+    longest = longest or typical * USUAL_RATIO
+    if typical > longest:
+        raise ValueError(f"typical_rtt {words['typical_rtt']}: tc refuses more than max_rtt, {words['max_rtt']}")
+    period = max(int(min(float(typical), longest / 3)), 1)
+    alpha, beta = ALPHA_FACTOR * 1e6 * period / longest / longest, BETA_FACTOR * 1e6 / longest
+    if min(alpha, beta) < 1 / ALPHA_BETA_SCALE:
+        raise ValueError(f"max_rtt {q.time_text(longest)}: tc refuses it, as it rounds alpha {alpha:.3g} to 0")
+    times = {"target": q.time_text(typical), "tupdate": q.time_text(period)}
+    gains = {"alpha": alpha, "beta": beta}
+    return kept | times | {name: f"{int(gain * ALPHA_BETA_SCALE) / ALPHA_BETA_SCALE}" for name, gain in gains.items()}
+
+
+def _whole_us(words: Mapping[str, Raw], word: str) -> int:
+    if word not in words:
+        return 0
+    try:
+        return int(q.microseconds(words[word]))
+    except ValueError as error:
+        raise ValueError(f"{word} {error}") from None
