@@ -174,3 +174,45 @@ def test_a_step_in_packets_has_all_of_tcs_units(unit):
 @pytest.mark.parametrize("kind", ["codel", "fq_codel", "pie"])
 def test_of_ecn_and_noecn_the_last_counts(kind, said, is_on):
     assert both(f"{kind} {said}") == {"kind": kind, "ecn": is_on}
+
+
+# ---- red and choke ----
+
+RED = "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55"
+
+
+@pytest.mark.parametrize("spec", [RED, f"{RED} adaptive", "choke limit 1000 min 83 max 250"])
+def test_the_bandwidth_of_red_is_its_capacity(spec):
+    assert both(f"{spec} bandwidth 5mbit")["capacity"] == "5mbit"
+
+
+def test_tcs_red_without_a_bandwidth_takes_ten_megabits():
+    """tc/q_red.c; a dump does not show it, and tc/q_choke.c wants it."""
+    link, found = link_of(f"tc qdisc add dev eth0 root {RED}", "1gbit")
+    assert link["qdisc"]["capacity"] == "10mbit"
+    assert "# capacity: tc takes 10mbit for a bandwidth that is not said" in found.text
+    dumped, _ = link_of("qdisc red 1: dev eth0 root limit 400000b min 30000b max 90000b ewma 5", "1gbit")
+    assert "capacity" not in dumped["qdisc"]
+    link, found = link_of("tc qdisc add dev eth0 root choke limit 1000", "1gbit")
+    assert "capacity" not in link["qdisc"] and "choke: tc wants bandwidth" in found.notes[0]
+
+
+def test_tcs_red_takes_three_times_a_min_for_its_max():
+    assert both("red limit 400000 min 20000 avpkt 1000")["max"] == "60000b"
+    assert both("choke limit 1000 min 20 bandwidth 10mbit")["max"] == "250p"
+
+
+def test_a_burst_that_tc_refuses_is_refused():
+    """30 packets of min do not fit into a burst of 10."""
+    with pytest.raises(BadInput, match=r"^dump: line 1: burst: tc refuses 10; expected min of avpkt or more"):
+        link_of(f"tc qdisc add dev eth0 root {RED.replace('55', '10')}", "10mbit")
+
+
+def test_choke_has_not_all_words_of_red():
+    line = "tc qdisc add dev eth0 root choke limit 1000 bandwidth 10mbit"
+    for word in ("harddrop", "adaptive", "nodrop"):
+        link, found = link_of(f"{line} {word}", "10mbit")
+        assert link["qdisc"]["kind"] == "choke"
+        assert found.notes == (f"line 1: '{word}': not a word of choke that aqmlab knows",)
+        with pytest.raises(BadInput, match=f"'{word}': no parameter of choke"):
+            words.parse(f"choke limit 1000 bandwidth 10mbit {word}")

@@ -185,7 +185,10 @@ def test_whatever_is_written_for_linux_is_read_back_to_the_same_parameters(row):
 
 
 def test_compare_and_tc_read_take_the_same_line_for_the_same():
-    """What `tc qdisc add` is given, read as a line and as words, is one discipline but for what Linux fixes."""
+    """What `tc qdisc add` is given, read as a line and as words, is one discipline but for what Linux fixes.
+
+    The rate by which red's average falls is the link's in words that have no bandwidth, and tc's own in a line.
+    """
     for spec in (
         "fq_codel limit 800 noecn target 3ms memory_limit 32Mb",
         "red limit 400kb min 30k max 90k avpkt 1000 burst 55 ecn",
@@ -199,7 +202,7 @@ def test_compare_and_tc_read_take_the_same_line_for_the_same():
         line = read(f"tc qdisc add dev eth0 root {spec}", "dump", None, None, "10mbit").tree["link"]["qdisc"]
         found = words.parse(spec)
         assert {name: line[name] for name in found} == found
-        assert line.keys() - found.keys() <= {"dialect", "gentle", "overhead"}
+        assert line.keys() - found.keys() <= {"dialect", "gentle", "overhead", "capacity"}
 
 
 def test_a_share_in_per_cent_that_the_kernel_cannot_keep_is_remarked():

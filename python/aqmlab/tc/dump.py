@@ -61,6 +61,8 @@ class Dump:
 
     nodes: list[Node] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    origin: str = ""
+    """Where it is from, for what cannot be read at all."""
     strange: list[tuple[int, str]] = field(default_factory=list)
     """Lines that are nothing of tc's, each with its first word."""
     is_elsewhere: bool = False

@@ -87,6 +87,7 @@ class Reading:
 def read(text: str, origin: str, dev: str | None, reverse_dev: str | None, rate: str | None) -> Reading:
     """Makes a scenario of a dump; `BadInput` where there is no qdisc in it, or nothing that says the link's rate."""
     found = dump.parse(text)
+    found.origin = origin
     found.notes += _foreign_words(found)
     devices = list(dict.fromkeys(node.device for node in found.nodes if node.what == "qdisc"))
     if not devices:
@@ -335,11 +336,16 @@ def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: D
             qdisc[word.ours] = value
     qdisc |= {name: value for name, value in row.sets.items() if not (name == "ecn" and name in qdisc)}
     if row.is_red:
-        values, said = red.derive(_readable(node, row, found), row.ours, node.is_command)
+        readable = _readable(node, row, found)
+        values, said = red.derive(readable, row.ours, node.is_command)
+        if node.is_command and "burst" in readable and "limit" in readable and "wq" not in values:
+            raise BadInput(f"{found.origin}: line {node.line}: burst: {red.REFUSED.format(readable['burst'])}")
+        if node.is_command and "capacity" not in values:
+            values |= _usual_capacity(node, found, remarks)
         # A command's own words stand before what tc makes of them.
         qdisc = {"kind": row.ours, **values, **qdisc} if node.is_command else {**qdisc, **values}
         remarks += said
-        qdisc |= {"mark_until": "max"} if "harddrop" in node.words and row.ours != "choke" else {}
+        qdisc |= {"mark_until": "max"} if "harddrop" in node.words else {}
     if row.tc == "drr":
         own = [c for c in classes if c.kind == "drr"]
         quanta = [size for c in own if (size := _number(q.size, c, "quantum", found, 1 << 20)) is not None]
@@ -352,6 +358,15 @@ def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: D
     return qdisc
 
 
+def _usual_capacity(node: Node, found: Dump, remarks: list[str]) -> Tree:
+    """The rate by which tc takes an idle queue's average to fall, where a command does not say it."""
+    if node.kind == "choke":
+        found.note(node.line, "choke: tc wants bandwidth; the rate of the link stands for it")
+        return {}
+    remarks.append(f"capacity: tc takes {red.USUAL_RATE} for a bandwidth that is not said, whatever the link has")
+    return {"capacity": red.USUAL_RATE}
+
+
 def _readable(node: Node, row: Row, found: Dump) -> dict[str, q.Raw]:
     """The words of a RED that its weight is computed from, less those that are no numbers."""
     kept = dict(node.words)
@@ -362,6 +377,7 @@ def _readable(node: Node, row: Row, found: Dump) -> dict[str, q.Raw]:
             ("Plog", _plain, 31),
             ("avpkt", lambda raw: red.average_packet({"avpkt": raw}), 65535),
             ("burst", q.packets, 1e9),
+            ("bandwidth", q.rate, 1e15),
         ),
         *(("min", length, 1e12), ("max", length, 1e12), ("limit", length, 1e12)),
     ):

@@ -8,12 +8,18 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from aqmlab.tc.quantities import Raw, Site, number, packets, rate_text, size, split
+from aqmlab.tc.quantities import Raw, Site, number, packets, rate, rate_text, size, split
 
 LARGEST_LOG = 31
 
 USUAL_PACKET = 1000
 """What tc takes for `avpkt` where it is not said, bytes."""
+
+USUAL_RATE = "10mbit"
+"""What tc's red takes for `bandwidth` where it is not said; choke wants it said."""
+
+REFUSED = "tc refuses {}; expected min of avpkt or more, and as many packets"
+"""What is said of a burst that is too small."""
 
 COMPUTED = ("wq", "mean_packet", "capacity", "mark_until", "gentle_end", "target_delay")
 """Parameters of ours that tc's words follow from."""
@@ -90,9 +96,12 @@ def derive(found: Mapping[str, Raw], kind: str, is_command: bool) -> tuple[dict[
         values["mean_packet"] = f"{round(size(found['avpkt']))}b"
     elif not is_command:
         remarks.append("mean_packet: tc does not show avpkt; it matters to the average after idle times alone")
+    if "bandwidth" in found and rate(found["bandwidth"]):
+        values["capacity"] = rate_text(rate(found["bandwidth"]))
     if is_command and "limit" in found:
-        # tc-red(8): what is not given follows from the limit.
-        most = unit(found["max"]) if "max" in found else unit(found["limit"]) // 4
+        # tc-red(8): what is not given follows from the limit; by tc/q_red.c, max from a min that is given.
+        usual = 3 * unit(found["min"]) if "min" in found and kind != "choke" else unit(found["limit"]) // 4
+        most = unit(found["max"]) if "max" in found else usual
         least = unit(found["min"]) if "min" in found else most // 3
         burst = packets(found["burst"]) if "burst" in found else int((2 * least + most) // (3 * average))
         values |= {

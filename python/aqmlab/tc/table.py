@@ -141,6 +141,7 @@ RED_FOREIGN = {
     "adaptative": (0, ""),
     "qevent": (3, "aqmlab has no events"),
 }
+CHOKE_FOREIGN = {name: RED_FOREIGN[name] for name in ("avpkt", "burst", "bandwidth", "ewma", "Plog", "Scell_log")}
 MEMORY = {"memory_limit": (1, "aqmlab limits packets alone")}
 MEMORY_LIMIT = "32Mb"
 """What the kernel has unless it is told otherwise, and what every dump shows: more than its packets take."""
@@ -219,7 +220,7 @@ ROWS = (
             "candidates": (1, "Linux draws one"),
             "mode": ("packet", "Linux counts packets and signals each alike"),
         },
-        RED_FOREIGN,
+        CHOKE_FOREIGN,
         {"dialect": "linux"},
         is_red=True,
     ),

@@ -13,8 +13,8 @@ from aqmlab import engine, near
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput, doubt
 from aqmlab.laws import brought
-from aqmlab.tc import quantities as q
 from aqmlab.tc import meant, red, table
+from aqmlab.tc import quantities as q
 from aqmlab.tc.quantities import Raw
 from aqmlab.tc.table import Choice, Flag, Row, Value, Word
 
@@ -191,7 +191,5 @@ def _computed(spec: str, row: Row, words: Mapping[str, Raw], values: Tree, param
     except ValueError as error:
         raise BadInput(f"{spec!r}: {error}") from None
     if "wq" not in {**computed, **values} and "burst" in words:
-        raise BadInput(
-            f"{spec!r}: burst: tc refuses {words['burst']}; expected min of avpkt or more, and as many packets"
-        )
+        raise BadInput(f"{spec!r}: burst: {red.REFUSED.format(words['burst'])}")
     return found | {name: value for name, value in computed.items() if has_limit or name not in LENGTHS}
