@@ -216,3 +216,78 @@ def test_choke_has_not_all_words_of_red():
         assert found.notes == (f"line 1: '{word}': not a word of choke that aqmlab knows",)
         with pytest.raises(BadInput, match=f"'{word}': no parameter of choke"):
             words.parse(f"choke limit 1000 bandwidth 10mbit {word}")
+
+
+# ---- what comes nearest ----
+
+FQ = (
+    "qdisc fq 8001: dev eth0 root refcnt 2 limit 10000p flow_limit 100p buckets 1024 orphan_mask 1023 bands 3 priomap "
+    "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1 weights 589824 196608 65536 quantum 3028b initial_quantum 15140b "
+    "low_rate_threshold 550Kbit refill_delay 40ms timer_slack 10us horizon 10s horizon_drop \n"
+)
+"""All that tc shows of an fq that nobody told anything, in this order."""
+
+
+@pytest.mark.parametrize("text", [FQ, "tc qdisc add dev eth0 root fq\n"])
+def test_linuxs_fq_has_its_own_defaults(text):
+    """The kernel's sch_fq.c: 100 packets a flow, and two full frames a turn."""
+    link, found = link_of(text, "10mbit")
+    assert link["qdisc"] == {"kind": "drr", "dialect": "linux", "limit": "100p", "quantum": "3028b"}
+    assert found.notes == ()
+
+
+def test_a_word_of_fq_that_is_left_out_is_noted():
+    said = "limit 500 flow_limit 40 quantum 1514 maxrate 1mbit ce_threshold 1ms horizon_cap nopacing"
+    link, found = link_of(f"tc qdisc add dev eth0 root fq {said}", "10mbit")
+    assert (link["qdisc"]["limit"], link["qdisc"]["quantum"]) == ("40p", "1514b")
+    assert found.notes == (
+        "line 1: 'limit 500' of fq: drr limits each flow by itself, and not all together",
+        "line 1: 'maxrate 1mbit' of fq: aqmlab does not pace",
+        "line 1: 'ce_threshold 1ms' of fq: drr marks nothing",
+        "line 1: 'horizon_cap' of fq: aqmlab does not pace",
+    )
+
+
+def test_each_further_queue_of_mq_is_noted():
+    lines = "tc qdisc add dev eth0 root mq\n" + "".join(
+        f"tc qdisc replace dev eth0 parent :{k} fq_codel limit {k}00\n" for k in (1, 2, 3)
+    )
+    link, found = link_of(lines, "10mbit")
+    assert link["qdisc"]["limit"] == "100p"
+    assert found.notes == tuple(f"line {k + 1}: fq_codel below :{k} is a further queue, left aside" for k in (2, 3))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tc qdisc add dev eth0 root netem rate 5mbit 20 limit 100\n",
+        "qdisc netem 8001: dev eth0 root refcnt 2 limit 100 rate 5Mbit packetoverhead 20\n",
+        '[{"kind": "netem", "handle": "8001:", "dev": "eth0", "root": true, "options": {"limit": 100, '
+        '"rate": {"rate": 625000, "packetoverhead": 20, "cellsize": 0, "celloverhead": 0}}}]',
+    ],
+)
+def test_the_rate_of_netem_is_the_links_where_nothing_else_shapes(text):
+    link, found = link_of(text)
+    assert (link["rate"], link["overhead"]) == ("5mbit", f"{table.ETHERNET_HEADER + 20}b")
+    assert link["qdisc"] == {"kind": "pfifo", "limit": "100p"}
+    assert found.notes == () and "netem's limit" not in found.text
+
+
+def test_a_netem_that_delays_too_has_both_in_its_limit():
+    link, found = link_of("tc qdisc add dev eth0 root netem rate 5mbit delay 10ms\n")
+    assert link["qdisc"] == {"kind": "pfifo", "limit": "1000p"} and found.tree["path"] == {"rtt": "10ms"}
+    assert "# netem's limit counts the packets that it delays, too" in found.text
+
+
+def test_a_queue_below_netem_holds_nothing():
+    lines = "tc qdisc add dev eth0 root handle 1: netem rate 5mbit\ntc qdisc add dev eth0 parent 1:1 handle 2: pie\n"
+    link, found = link_of(lines)
+    assert link["qdisc"]["kind"] == "pfifo" and found.notes == (
+        "line 2: pie below netem is left aside: packets wait in netem, and not in it",
+    )
+
+
+def test_the_rate_of_netem_below_a_shaper_is_noted():
+    lines = "tc qdisc add dev eth0 root handle 1: tbf rate 3mbit burst 2kb limit 30kb\n"
+    link, found = link_of(lines + "tc qdisc add dev eth0 parent 1:1 netem rate 5mbit\n")
+    assert link["rate"] == "3mbit" and len(found.notes) == 1 and "'rate 5mbit': of netem" in found.notes[0]

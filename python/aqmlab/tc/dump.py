@@ -6,8 +6,9 @@ comments, carriage returns and lines that a terminal broke are taken for what th
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from aqmlab import units
@@ -23,6 +24,7 @@ _PROMPT = re.compile(r"^(?:.*?[#$%>]\s+)??(?:sudo\s+(?:-\S+\s+)*)?(?:\S*/)?tc\s+
 _OTHER_COMMANDS = re.compile(r"^(?:sudo\s+)?(?:\S*/)?(ip|sysctl|ethtool|modprobe|ssh|exit)\b")
 _OTHER_PROMPT = re.compile(r"^(?:[#$%>]|\[?[\w.-]+[@:]\S*?( \S+\])?[#$%>])(?:\s|$)")
 _LOOP = re.compile(r"^(?:.*?[#$%>]\s+)?for \w+ in \$\(seq 1 (\d+)\); do (.*); done$")
+_WHOLE = re.compile(r"-?\d+")
 _SUBSTITUTION = re.compile(r"\$\([^)]*\)")
 
 
@@ -75,6 +77,22 @@ class Dump:
         text = f"line {line}: {what}"
         if text not in self.notes:
             self.notes.append(text)
+
+
+def number(read_it: Callable[[Raw], float], node: Node, word: str, found: Dump, most: float) -> float | None:
+    """A value that is read for what it says of the link, if it says anything that can be."""
+    raw = {**node.stab, **node.words}.get(word)
+    if raw is None:
+        return None
+    try:
+        value = read_it(raw)
+    except ValueError as error:
+        found.note(node.line, f"{word} {error}")
+        return None
+    if abs(value) > most:
+        found.note(node.line, f"{word} {raw}: expected no more than {most:g}")
+        return None
+    return value
 
 
 def parse(text: str) -> Dump:
@@ -207,10 +225,11 @@ def _shown(words: Sequence[str], at: int, found: Dump) -> None:
     _words(words[position:], node, at, found)
 
 
-EMULATED = ("loss", "duplicate", "corrupt", "reorder", "rate", "slot")
+EMULATED = ("loss", "duplicate", "corrupt", "reorder", "slot", "cellsize", "celloverhead")
 """What netem does to packets besides delaying them."""
 LOSS = "loss"
 UNREAD = "of netem aqmlab reads the delay alone; [path] has loss and reorder"
+UNREAD_RATE = "of netem aqmlab reads the delay alone, as its port has a shaper, or is none of the link's"
 
 
 def _words(words: Sequence[str], node: Node, at: int, found: Dump) -> None:
@@ -250,6 +269,13 @@ def _words(words: Sequence[str], node: Node, at: int, found: Dump) -> None:
             jitter = [w for w in words[position : position + 1] if w[:1].isdigit()]
             node.words |= {"jitter": jitter[0]} if jitter else {}
             position += len(jitter)
+        if node.kind == "netem" and word == "rate":
+            # `rate 5mbit 20 53 5`: bytes that each packet has more may follow, and the cells.
+            more = list(takewhile(_WHOLE.fullmatch, words[position : position + 3]))
+            node.words |= {"packetoverhead": more[0]} if more else {}
+            if len(more) > 1:
+                found.note(at, f"'rate ... {' '.join(more)}' of netem: aqmlab reads no cells of it")
+            position += len(more)
     # A line may go on where a terminal broke it: what is said there counts after the words before.
     heard = {word for word, _ in node.said}
     words_of_text = meant.settled(table.to_read(node.kind) if node.what == "qdisc" else None, node.said)
@@ -425,6 +451,8 @@ def _json_value(node: Node, name: str, value: Any, known: Mapping[str, str]) -> 
             node.words["delay"] = 1e6 * finite(value.get("delay", 0.0))
             if value.get("jitter"):
                 node.words["jitter"] = 1e6 * finite(value["jitter"])
+        if node.kind == "netem" and name == "rate":  # in bytes a second
+            node.words |= {word: finite(value[word]) for word in ("rate", "packetoverhead") if value.get(word)}
     elif value is None or value is True:
         node.words[known.get(name, name)] = 1
     elif isinstance(value, str | int | float) and value is not False:

@@ -2,16 +2,16 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from aqmlab import engine, toml_text
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
-from aqmlab.tc import dump, meant, red, table, words
+from aqmlab.tc import dump, meant, others, red, table, words
 from aqmlab.tc import quantities as q
-from aqmlab.tc.dump import Dump, Node
+from aqmlab.tc.dump import Dump, Node, number
 from aqmlab.tc.table import ETHERNET_HEADER, Flag, Row, Value
 
 SHAPERS = ("htb", "tbf", "cake")
@@ -43,6 +43,8 @@ class Port:
     """The cells of the wire, as `link.framing` has them."""
     statistics: tuple[str, ...]
     remarks: tuple[str, ...]
+    emulator: Node | None
+    """The netem whose rate is the port's."""
 
 
 def _comment(text: str) -> str:
@@ -105,6 +107,10 @@ def read(text: str, origin: str, dev: str | None, reverse_dev: str | None, rate:
             "--rate 100mbit"
         )
     other = _port(back, found) if back is not None else None
+    used = [each.emulator for each in (port, other) if each is not None]
+    for node in found.nodes:
+        if node.kind == "netem" and "rate" in node.words and all(node is not each for each in used):
+            found.note(node.line, f"'rate {node.words['rate']}': {dump.UNREAD_RATE}")
     return _reading(port, other, rate_bps, found, origin)
 
 
@@ -138,7 +144,7 @@ def _hint(found: Dump, port: Port) -> str:
 
 def _interest(device: str, found: Dump) -> int:
     kinds = {node.kind for node in found.nodes if node.device == device and node.what == "qdisc"}
-    if kinds & set(SHAPERS):
+    if kinds & set(SHAPERS) or others.emulator([node for node in found.nodes if node.device == device]):
         return 2
     return 1 if kinds - set(DEFAULTS) else 0
 
@@ -188,7 +194,14 @@ def _port(device: str, found: Dump) -> Port:
     if not (root.stab or root.is_command) and (leaf is None or leaf.kind != "cake"):
         remarks.append("overhead: tc counts Ethernet's header of 14 bytes, unless stab takes it off, which -d shows")
     qdisc: Tree = {}
-    if leaf is None:
+    has_rate = shaping is not None or (leaf is not None and leaf.words.get("bandwidth", "unlimited") != "unlimited")
+    emulator = None if has_rate else others.emulator(qdiscs)
+    if emulator is not None:
+        rate_bps = number(q.rate, emulator, "rate", found, math.inf)
+        overhead += _bytes(emulator, "packetoverhead", found)
+        below = leaf if leaf is not None and table.to_read(leaf.kind) is not None else None
+        qdisc, leaf = others.queue_of_netem(emulator, below, found, remarks), None
+    elif leaf is None:
         qdisc = _own_queue(shaper, rate_bps, found, remarks)
     else:
         qdisc = _qdisc(leaf, [c for c in classes if _major(c.handle) == _major(leaf.handle)], qdiscs, found, remarks)
@@ -196,9 +209,9 @@ def _port(device: str, found: Dump) -> Port:
         inner = _cake_overhead(leaf, taken if root is not leaf else 0, qdisc, found)
         if rate_bps is None and "bandwidth" in qdisc:
             rate_bps, overhead, framing = q.rate(qdisc["bandwidth"]), inner, _framing_of_cake(qdisc)
-    shown = shaper if leaf is None else leaf
+    shown = (emulator or shaper) if leaf is None else leaf
     statistics = tuple(_statistics(shown)) if shown is not None else ()
-    return Port(device, leaf, qdisc, rate_bps, overhead, framing, statistics, tuple(remarks))
+    return Port(device, leaf, qdisc, rate_bps, overhead, framing, statistics, tuple(remarks), emulator)
 
 
 def _framing(words: Mapping[str, q.Raw]) -> str:
@@ -211,25 +224,9 @@ def _framing_of_cake(qdisc: Tree) -> str:
     return str(alone.scenario["link"]["qdisc"]["framing"])
 
 
-def _number(read_it: Callable[[q.Raw], float], node: Node, word: str, found: Dump, most: float) -> float | None:
-    """A value that is read for what it says of the link, if it says anything that can be."""
-    raw = {**node.stab, **node.words}.get(word)
-    if raw is None:
-        return None
-    try:
-        value = read_it(raw)
-    except ValueError as error:
-        found.note(node.line, f"{word} {error}")
-        return None
-    if abs(value) > most:
-        found.note(node.line, f"{word} {raw}: expected no more than {most:g}")
-        return None
-    return value
-
-
 def _bytes(node: Node, word: str, found: Dump) -> int:
     """A number of bytes that framing adds or takes."""
-    return round(_number(_plain, node, word, found, LARGEST_OVERHEAD) or 0.0)
+    return round(number(_plain, node, word, found, LARGEST_OVERHEAD) or 0.0)
 
 
 def _plain(raw: q.Raw) -> float:
@@ -266,8 +263,8 @@ def _bound(shaping: Node, classes: Sequence[Node], found: Dump) -> tuple[float |
         path.append(parent)
     most, bound = None, path[-1]
     for each in reversed(path):
-        rate = _number(q.rate, each, "rate", found, math.inf)
-        ceil = _number(q.rate, each, "ceil", found, math.inf) or rate
+        rate = number(q.rate, each, "rate", found, math.inf)
+        ceil = number(q.rate, each, "ceil", found, math.inf) or rate
         own = most if rate is None or (most is not None and most > rate) else rate
         if own is not most or most is None:
             bound = each
@@ -288,7 +285,8 @@ def _leaf(root: Node, shaping: Node | None, qdiscs: Sequence[Node], found: Dump)
     for other in inner:
         if chosen is not None and other is not chosen and not _is_below(other, chosen):
             found.notes.append(
-                f"line {other.line}: {other.kind} {other.handle} below {other.parent} is a further queue, left aside"
+                f"line {other.line}: {' '.join(filter(None, (other.kind, other.handle)))} below {other.parent} is a "
+                "further queue, left aside"
             )
     if chosen is None:
         chosen = next((n for n in qdiscs if n.kind in ("pfifo_fast", "fq")), None)
@@ -296,7 +294,7 @@ def _leaf(root: Node, shaping: Node | None, qdiscs: Sequence[Node], found: Dump)
 
 
 def _is_below(node: Node, upper: Node) -> bool:
-    return bool(node.parent) and _major(node.parent) == _major(upper.handle)
+    return bool(_major(node.parent)) and _major(node.parent) == _major(upper.handle)
 
 
 def _statistics(node: Node) -> list[str]:
@@ -348,11 +346,11 @@ def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: D
         qdisc |= {"mark_until": "max"} if "harddrop" in node.words else {}
     if row.tc == "drr":
         own = [c for c in classes if c.kind == "drr"]
-        quanta = [size for c in own if (size := _number(q.size, c, "quantum", found, 1 << 20)) is not None]
+        quanta = [size for c in own if (size := number(q.size, c, "quantum", found, 1 << 20)) is not None]
         count = sum(c.count for c in own)
         qdisc |= {"flows": count, "quantum": q.size_text(quanta[0])} if quanta else {}
         below = [n for n in qdiscs if n.kind in ("pfifo", table.HEAD_DROP) and _is_below(n, node)]
-        if below and (limit := _number(q.packets, below[0], "limit", found, math.inf)) is not None:
+        if below and (limit := number(q.packets, below[0], "limit", found, math.inf)) is not None:
             qdisc["limit"] = f"{limit:.0f}p"
             qdisc["drop"] = "head" if below[0].kind == table.HEAD_DROP else "tail"
     return qdisc
@@ -381,7 +379,7 @@ def _readable(node: Node, row: Row, found: Dump) -> dict[str, q.Raw]:
         ),
         *(("min", length, 1e12), ("max", length, 1e12), ("limit", length, 1e12)),
     ):
-        if word in kept and _number(read_it, node, word, found, most) is None:
+        if word in kept and number(read_it, node, word, found, most) is None:
             del kept[word]
     return kept
 
@@ -393,14 +391,14 @@ def _own_queue(shaper: Node | None, rate_bps: float | None, found: Dump, remarks
     if shaper.kind == "htb":
         remarks.append("htb's own drop-tail; its limit is the port's txqueuelen, which tc does not show")
         return {"kind": "pfifo"}
-    limit = _number(q.size, shaper, "limit", found, math.inf)
+    limit = number(q.size, shaper, "limit", found, math.inf)
     if limit is not None:
         return {"kind": "bfifo", "limit": q.size_text(limit)}
     latency = next((us for w in ("lat", "latency") if (us := _time(shaper, w, found)) is not None), None)
     if latency is None or rate_bps is None:
         return {"kind": "bfifo"}
     # tc-tbf(8): the latency is what the queue takes beyond the bucket.
-    bucket = next((b for w in ("burst", "buffer") if (b := _number(_bucket, shaper, w, found, math.inf))), 0.0)
+    bucket = next((b for w in ("burst", "buffer") if (b := number(_bucket, shaper, w, found, math.inf))), 0.0)
     return {"kind": "bfifo", "limit": q.size_text(rate_bps / 8e6 * latency + bucket)}
 
 
@@ -410,19 +408,13 @@ def _bucket(raw: q.Raw) -> float:
 
 
 def _time(node: Node, word: str, found: Dump) -> float | None:
-    us = _number(q.microseconds, node, word, found, LONGEST_DELAY_US)
+    us = number(q.microseconds, node, word, found, LONGEST_DELAY_US)
     return us if us is not None and us >= 0 else None
 
 
 def _default_queue(node: Node, found: Dump, remarks: list[str]) -> Tree:
     if node.kind == "fq":
-        remarks.append("Linux's fq paces the flows of a host; what it does without pacing is nearest to drr")
-        qdisc: Tree = {"kind": "drr", "dialect": "linux"}
-        if (limit := _number(q.packets, node, "flow_limit", found, math.inf)) is not None:
-            qdisc["limit"] = f"{limit:.0f}p"
-        if (quantum := _number(q.size, node, "quantum", found, math.inf)) is not None:
-            qdisc["quantum"] = q.size_text(quantum)
-        return qdisc
+        return others.drr_for_fq(node, found, remarks)
     remarks.append(f"{node.kind}: drop-tail; its limit is the port's txqueuelen, which tc does not show")
     return {"kind": "pfifo"}
 

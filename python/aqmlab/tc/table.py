@@ -449,14 +449,16 @@ CONTAINERS: Mapping[str, Mapping[str, int]] = {
         ("rate", "burst", "buffer", "maxburst", "lat", "latency", "limit", "peakrate", "mtu", "minburst"), 1
     )
     | dict.fromkeys(("mpu", "overhead", "linklayer"), 1),
-    "netem": dict.fromkeys(("limit", "gap", "seed", "ecn"), 1) | {"delay": 1},
+    "netem": dict.fromkeys(("limit", "gap", "seed", "ecn", "delay", "rate", "packetoverhead"), 1),
     "fq": dict.fromkeys(
         (
             *("limit", "flow_limit", "buckets", "orphan_mask", "quantum", "initial_quantum", "low_rate_threshold"),
-            *("refill_delay", "timer_slack", "horizon", "maxrate", "defrate", "ce_threshold"),
+            *("refill_delay", "timer_slack", "horizon", "maxrate", "defrate", "ce_threshold", "offload_horizon"),
+            "bands",
         ),
         1,
     )
+    | {"priomap": 16, "weights": 3}
     | dict.fromkeys(("horizon_drop", "horizon_cap", "nopacing", "pacing"), 0),
     "pfifo_fast": {"bands": 1, "priomap": 16, "multiqueue": 1},
     "noqueue": {},
