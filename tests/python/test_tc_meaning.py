@@ -176,6 +176,29 @@ def test_of_ecn_and_noecn_the_last_counts(kind, said, is_on):
     assert both(f"{kind} {said}") == {"kind": kind, "ecn": is_on}
 
 
+@pytest.mark.parametrize(
+    ("line", "said", "kept"),
+    [
+        ("sfq depth 1000", "depth 1000", {"depth": 127}),
+        ("sfq flows 100000", "flows 100000", {"flows": 65408}),
+        ("sfq flows 1000 divisor 256", "flows 1000", {"flows": 256, "divisor": 256}),
+        # 128 flows of 127 packets; 8 of 10.
+        ("sfq limit 100000", "limit 100000", {"limit": "16256p"}),
+        ("sfq limit 100 flows 8 depth 10", "limit 100", {"limit": "80p", "flows": 8, "depth": 10}),
+        ("sfq limit 100 flows 300", "", {"limit": "100p", "flows": 300}),
+        ("fq_codel quantum 100", "quantum 100", {"quantum": "256b"}),
+        ("fq_codel quantum 300", "", {"quantum": "300b"}),
+        ("fq_codel limit 0", "limit 0", {}),
+        ("codel target 0", "target 0", {}),
+    ],
+)
+def test_what_the_kernel_bounds_is_bounded_and_noted(line, said, kept):
+    link, found = link_of(f"tc qdisc add dev eth0 root {line}", "10mbit")
+    assert link["qdisc"] == {"kind": line.split()[0], "dialect": "linux", **kept}
+    assert len(found.notes) == bool(said)
+    assert all(note.startswith(f"line 1: '{said}' of {line.split()[0]}: ") for note in found.notes)
+
+
 # ---- red and choke ----
 
 RED = "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55"

@@ -1,9 +1,9 @@
-"""What tc makes of words before a kernel sees them: by the order in which they stand, and by what follows from others.
+"""What tc and the kernel make of words: by the order in which they stand, by what follows from others, by bounds.
 
-Sources: iproute2's tc/q_cake.c, tc/q_sfb.c and tc/q_dualpi2.c.
+Sources: iproute2's tc/q_cake.c, tc/q_sfb.c and tc/q_dualpi2.c; for what a kernel keeps, its net/sched/sch_*.c.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from aqmlab.tc import quantities as q
 from aqmlab.tc.quantities import Raw
@@ -22,6 +22,23 @@ ALPHA_FACTOR, BETA_FACTOR = 0.100000001490116, 0.300000011920929
 
 ALPHA_BETA_SCALE = 256
 """dualpi2's alpha and beta are whole multiples of 1/256 Hz, rounded down."""
+
+
+SMALLEST_QUANTUM = 256
+"""Bytes of fq_codel's quantum at least: sch_fq_codel.c."""
+
+SFQ_DEPTH, SFQ_FLOWS, SFQ_USUAL_FLOWS = 127, 65408, 128
+"""sfq's most packets of a flow, which are the usual ones; its most flows and its usual ones: sch_sfq.c.
+
+There are no more flows than a divisor that is said, and no more packets than all flows may have.
+"""
+
+NOT_SENT = {
+    "codel": ("limit", "target", "interval"),
+    "fq_codel": ("limit", "flows", "quantum", "target", "interval"),
+    "sfq": ("flows", "quantum", "divisor", "depth"),
+}
+"""By qdisc: words whose 0 stands for what there is anyway."""
 
 
 def settled(row: Row | None, said: Said) -> dict[str, Raw]:
@@ -82,6 +99,40 @@ def _framed(said: Said, words: dict[str, Raw]) -> dict[str, Raw]:
             cells = own or cells
     kept = {word: raw for word, raw in words.items() if word not in OF_FRAMING or word == "raw"}
     return {**kept, **changed, "overhead": str(overhead), **({cells: 1} if cells else {})}
+
+
+def kept(row: Row, words: Mapping[str, Raw]) -> tuple[dict[str, Raw], list[str]]:
+    """The words of a command as the kernel keeps them, and what to say where that is something else."""
+    bounded = {**words}
+    remarks = []
+    for word in NOT_SENT.get(row.tc, ()):
+        if _count(bounded, word) == 0:
+            del bounded[word]
+            remarks.append(f"'{word} {words[word]}' of {row.tc}: tc does not pass 0 on, and the default stands")
+    if row.tc == "fq_codel":
+        remarks += _bound(row, bounded, "quantum", max, SMALLEST_QUANTUM)
+    if row.tc == "sfq":
+        remarks += _bound(row, bounded, "depth", min, SFQ_DEPTH)
+        most = min(_count(bounded, "divisor") or SFQ_FLOWS, SFQ_FLOWS)
+        remarks += _bound(row, bounded, "flows", min, most)
+        flows = _count(bounded, "flows") or min(SFQ_USUAL_FLOWS, most)
+        remarks += _bound(row, bounded, "limit", min, flows * (_count(bounded, "depth") or SFQ_DEPTH))
+    return bounded, remarks
+
+
+def _count(words: Mapping[str, Raw], word: str) -> int | None:
+    try:
+        return q.packets(words[word]) if word in words else None
+    except ValueError:
+        return None  # it is named where it is read
+
+
+def _bound(row: Row, words: dict[str, Raw], word: str, nearer: Callable[[int, int], int], bound: int) -> list[str]:
+    count = _count(words, word)
+    if count is None or count < 0 or nearer(count, bound) == count:
+        return []
+    words[word] = str(bound)
+    return [f"'{word} {count}' of {row.tc}: the kernel takes {bound}"]
 
 
 def commanded(row: Row, words: Mapping[str, Raw]) -> dict[str, Raw]:

@@ -327,6 +327,9 @@ def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: D
             node.words = meant.commanded(row, node.words)
         except ValueError as error:
             found.note(node.line, str(error))
+        node.words, bounded = meant.kept(row, node.words)
+        for remark in bounded:
+            found.note(node.line, remark)
     qdisc: Tree = {"kind": row.ours}
     for word in row.words:
         value = _value(node, word, found)
