@@ -156,7 +156,7 @@ def test_round_trip_times_of_dualpi2_stand_for_its_target_and_gains(said, target
     assert both(f"dualpi2 {said}") == {"kind": "dualpi2", **values}
 
 
-@pytest.mark.parametrize("said", ["max_rtt 10ms typical_rtt 20ms", "max_rtt 100s"])
+@pytest.mark.parametrize("said", ["max_rtt 10ms typical_rtt 20ms", "max_rtt 100s", "typical_rtt 1e305s"])
 def test_round_trip_times_that_tc_refuses_are_named(said):
     with pytest.raises(BadInput, match="tc refuses"):
         words.parse(f"dualpi2 {said}")
@@ -239,6 +239,12 @@ def test_choke_has_not_all_words_of_red():
         assert found.notes == (f"line 1: '{word}': not a word of choke that aqmlab knows",)
         with pytest.raises(BadInput, match=f"'{word}': no parameter of choke"):
             words.parse(f"choke limit 1000 bandwidth 10mbit {word}")
+
+
+def test_a_limit_of_memory_that_is_no_size_is_noted():
+    """It was once an error of the program."""
+    _, found = link_of("tc qdisc add dev eth0 root fq_codel memory_limit 5ms", "10mbit")
+    assert found.notes == ("line 1: 'memory_limit' of fq_codel: aqmlab limits packets alone",)
 
 
 # ---- what comes nearest ----

@@ -81,6 +81,7 @@ def test_what_tc_computes_for_red_is_computed_from_its_words():
         ("pi qref", "qref: expected a value after it"),
         ("codel limit", "limit: expected a value after it"),
         ("cake memlimit 5p", "memlimit '5p': expected a size"),
+        ("choke limit 5ms burst 5p", "'5ms': expected packets or bytes"),
         ("red adaptive avpkt 1000", "avpkt: expected limit beside it"),
         ("red limit 40000 avpkt 0", "avpkt 0: expected at least 1 byte"),
         ("red limit 400000 avpkt 1000 burst 1", "burst: tc refuses 1; expected"),

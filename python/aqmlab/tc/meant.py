@@ -20,6 +20,9 @@ USUAL_RATIO = 6
 ALPHA_FACTOR, BETA_FACTOR = 0.100000001490116, 0.300000011920929
 """A tenth and three tenths in single precision, in which tc has them."""
 
+LONGEST_US = 2.0**32
+"""tc has times in 32 bits."""
+
 ALPHA_BETA_SCALE = 256
 """dualpi2's alpha and beta are whole multiples of 1/256 Hz, rounded down."""
 
@@ -183,6 +186,9 @@ def _whole_us(words: Mapping[str, Raw], word: str) -> int:
     if word not in words:
         return 0
     try:
-        return int(q.microseconds(words[word]))
+        us = q.microseconds(words[word])
     except ValueError as error:
         raise ValueError(f"{word} {error}") from None
+    if not 0 <= us < LONGEST_US:
+        raise ValueError(f"{word} {words[word]}: tc refuses it; expected 0 to {q.time_text(LONGEST_US)}")
+    return int(us)

@@ -137,6 +137,8 @@ class Kind:
 def _length(value: Any, unit: str, site: Site) -> float:
     """A length of queue, `24p` or `12000b`, in packets or bytes."""
     number, written = split(str(value))
+    if written != "p" and written not in _SIZES:
+        raise ValueError(f"{value!r}: expected packets or bytes")
     given = "p" if written == "p" else "b"
     amount = number if given == "p" else number * _SIZES[written]
     if given == unit:

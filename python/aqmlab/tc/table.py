@@ -150,7 +150,10 @@ MEMORY_LIMIT = "32Mb"
 def is_plain(word: str, raw: Any) -> bool:
     """Whether the value of a word that no parameter stands for is the one that it has anyway."""
     if word == "memory_limit" and raw not in ("0", "0p", 0):
-        return bool(q.size(raw) >= q.size(MEMORY_LIMIT))
+        try:
+            return bool(q.size(raw) >= q.size(MEMORY_LIMIT))
+        except ValueError:
+            return False
     return raw in ("0", "0p", 0)
 
 
