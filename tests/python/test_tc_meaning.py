@@ -308,11 +308,12 @@ def test_a_netem_that_delays_too_has_both_in_its_limit():
     assert "# netem's limit counts the packets that it delays, too" in found.text
 
 
-def test_a_queue_below_netem_holds_nothing():
-    lines = "tc qdisc add dev eth0 root handle 1: netem rate 5mbit\ntc qdisc add dev eth0 parent 1:1 handle 2: pie\n"
-    link, found = link_of(lines)
+@pytest.mark.parametrize("below", ["pie", "red limit 400000 avpkt 1000 bandwidth 5mbit", "cake unlimited"])
+def test_a_queue_below_netem_holds_nothing(below):
+    lines = "tc qdisc add dev eth0 root handle 1: netem rate 5mbit\ntc qdisc add dev eth0 parent 1:1 handle 2: "
+    link, found = link_of(lines + below)
     assert link["qdisc"]["kind"] == "pfifo" and found.notes == (
-        "line 2: pie below netem is left aside: packets wait in netem, and not in it",
+        f"line 2: {below.split()[0]} below netem is left aside: packets wait in netem, and not in it",
     )
 
 

@@ -26,7 +26,6 @@ LONGEST_US = 2.0**32
 ALPHA_BETA_SCALE = 256
 """dualpi2's alpha and beta are whole multiples of 1/256 Hz, rounded down."""
 
-
 SMALLEST_QUANTUM = 256
 """Bytes of fq_codel's quantum at least: sch_fq_codel.c."""
 

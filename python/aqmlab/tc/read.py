@@ -194,8 +194,8 @@ def _port(device: str, found: Dump) -> Port:
     if not (root.stab or root.is_command) and (leaf is None or leaf.kind != "cake"):
         remarks.append("overhead: tc counts Ethernet's header of 14 bytes, unless stab takes it off, which -d shows")
     qdisc: Tree = {}
-    has_rate = shaping is not None or (leaf is not None and leaf.words.get("bandwidth", "unlimited") != "unlimited")
-    emulator = None if has_rate else others.emulator(qdiscs)
+    cake_rate = leaf.words.get("bandwidth", "unlimited") if leaf is not None and leaf.kind == "cake" else "unlimited"
+    emulator = others.emulator(qdiscs) if shaping is None and cake_rate == "unlimited" else None
     if emulator is not None:
         rate_bps = number(q.rate, emulator, "rate", found, math.inf)
         overhead += _bytes(emulator, "packetoverhead", found)

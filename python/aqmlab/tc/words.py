@@ -101,7 +101,7 @@ def _sorted(spec: str, rest: Sequence[str], row: Row | None, own: Mapping[str, s
     `own` has the kind of each parameter.
     """
     arity = {"noecn": 0, **(table.arity(row) if row is not None else {})}
-    # What has no meaning of tc's here but is a parameter's name (max_rtt of dualpi2) is that parameter.
+    # What has no meaning of tc's here but is a parameter's name (ecn of sfq) is that parameter.
     foreign = {name: why for name, (_, why) in row.foreign.items() if name not in own} if row is not None else {}
     of_tc = arity.keys() - (row.foreign.keys() - foreign.keys() if row is not None else set())
     said: list[tuple[str, Raw]] = []
