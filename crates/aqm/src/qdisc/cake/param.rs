@@ -7,7 +7,7 @@ use base::{Rate, Span};
 
 const TC: &str = "tc-cake(8)";
 
-/// Words for round-trip times (tc-cake(8), "round trip time parameters").
+/// Words for round-trip times, as iproute2 has them. The last one is an hour in tc-cake(8) alone.
 const RTTS: [(&str, Span); 8] = [
     ("datacentre", Span::from_us(100)),
     ("lan", Span::from_ms(1)),
@@ -16,7 +16,7 @@ const RTTS: [(&str, Span); 8] = [
     ("internet", Span::from_ms(100)),
     ("oceanic", Span::from_ms(300)),
     ("satellite", Span::from_secs(1)),
-    ("interplanetary", Span::from_secs(3600)),
+    ("interplanetary", Span::from_secs(1_000)),
 ];
 
 /// Words for framing (tc-cake(8), "overhead compensation parameters"): `overhead`, `mpu`, `framing`.
@@ -112,7 +112,7 @@ pub const PARAMS: &[Param] = &[
         default: "",
         range: (1e-6, 3600.0),
         doc: "The longest usual round-trip time: COBALT's interval. Computed from rtt_keyword: 100 us, 1, 10, 30, 100, \
-              300 ms, 1 s, 1 h.",
+              300 ms, 1 s, 1000 s.",
         source: TC,
     },
     Param {
