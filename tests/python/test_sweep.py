@@ -242,7 +242,7 @@ def test_what_is_said_of_a_load_is_the_points_own(file, tmp_path, monkeypatch):
     by_load = sweeps.run(sweeps.read(file), tmp_path / "b")
     assert by_load.facts["runs_kept"] == 3
     (row,) = (row for row in by_load.rows if (row["point"], row["seed"]) == (at.point, 1))
-    assert row["calibration_seed"] == 1 and row["calibration_window_error"] > 0
+    assert row["calibration_seed"] == 1
     # A run that was kept is judged by what is asked of it today.
     monkeypatch.setattr(checks, "LOAD_TOLERANCE", 1e-9)
     again = sweeps.run(sweeps.read(file), tmp_path / "c")
@@ -282,7 +282,8 @@ def test_a_study_says_which_populations_it_had_and_what_the_seeds_offer():
     for population in facts["populations"]:
         assert population["seed"] == 1 and population["offered_bps"].keys() == {"1", "2"}
         assert population["offered_bps"]["1"] == population["confirmed_bps"]
-    assert facts["window_error"] == max(population["window_error"] for population in facts["populations"]) > 0
+    known = [it["window_error"] for it in facts["populations"] if it["window_error"] is not None]
+    assert facts["window_error"] == max(known, default=None)
     alone = offered.of_runs([(run, False) for run, uncongested in runs if not uncongested])
     assert [population["offered_bps"].keys() for population in alone["populations"]] == [{"1"}, {"1"}]
     assert offered.of_runs([(run.as_asked([]), False) for run, _ in runs]) is None
@@ -384,6 +385,7 @@ def test_the_sources_of_what_is_kept_are_those_that_it_is_made_with(tmp_path, mo
         "errors.py",
         "scratch.py",
         "runs/watchdog.py",
+        "results/digests.py",
     }
     assert seen - others <= set(maker.SOURCES), seen
     assert {"checks.py", "results/exchanges.py", "results/store.py", "results/window.py", "sweep/condensed.py"} <= seen
