@@ -321,3 +321,11 @@ def test_the_rate_of_netem_below_a_shaper_is_noted():
     lines = "tc qdisc add dev eth0 root handle 1: tbf rate 3mbit burst 2kb limit 30kb\n"
     link, found = link_of(lines + "tc qdisc add dev eth0 parent 1:1 netem rate 5mbit\n")
     assert link["rate"] == "3mbit" and len(found.notes) == 1 and "'rate 5mbit': of netem" in found.notes[0]
+
+
+@pytest.mark.parametrize("word", ["adaptive", "nodrop"])
+def test_a_word_of_red_that_sfq_does_not_have_is_named(word):
+    """iproute2's q_sfq.c has ecn and harddrop of RED's; with adaptive the queue was once read as drop-tail."""
+    link, found = link_of(f"tc qdisc add dev eth0 root sfq perturb 10 {word}\n", "10mbit")
+    assert link["qdisc"]["kind"] == "sfq"
+    assert found.notes == (f"line 1: '{word}': not a word of sfq that aqmlab knows",)

@@ -127,7 +127,7 @@ def _foreign_words(found: Dump) -> list[str]:
 
 
 def _row(node: Node) -> Row | None:
-    return table.to_read(node.kind, not table.ADAPTIVE.isdisjoint(node.words))
+    return table.to_read(node.kind, node.kind == "red" and not table.ADAPTIVE.isdisjoint(node.words))
 
 
 def _on(device: str) -> str:

@@ -400,7 +400,7 @@ ROWS = (
             ("redflowlimit", "min", "max", "ewma", "avpkt", "burst", "probability", "Plog"),
             (1, "aqmlab's sfq has no RED within"),
         )
-        | dict.fromkeys(("ecn", "harddrop", "adaptive", "nodrop"), (0, "aqmlab's sfq has no RED within"))
+        | dict.fromkeys(("ecn", "harddrop"), (0, "aqmlab's sfq has no RED within"))
         | dict.fromkeys(
             ("prob_mark", "prob_mark_head", "prob_drop", "forced_mark", "forced_mark_head", "forced_drop"), (1, "")
         ),
