@@ -329,3 +329,10 @@ def test_a_word_of_red_that_sfq_does_not_have_is_named(word):
     link, found = link_of(f"tc qdisc add dev eth0 root sfq perturb 10 {word}\n", "10mbit")
     assert link["qdisc"]["kind"] == "sfq"
     assert found.notes == (f"line 1: '{word}': not a word of sfq that aqmlab knows",)
+
+
+def test_a_red_above_netem_decides_about_what_waits_in_it():
+    """sch_red.c measures the backlog of the qdisc below it, which is where packets wait for the rate."""
+    lines = "tc qdisc add dev eth0 root handle 1: red limit 400000 avpkt 1000 bandwidth 5mbit\n"
+    link, found = link_of(lines + "tc qdisc add dev eth0 parent 1:1 netem rate 5mbit\n")
+    assert (link["rate"], link["qdisc"]["kind"], found.notes) == ("5mbit", "red", ())

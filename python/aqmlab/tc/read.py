@@ -199,6 +199,7 @@ def _port(device: str, found: Dump) -> Port:
     if emulator is not None:
         rate_bps = number(q.rate, emulator, "rate", found, math.inf)
         overhead += _bytes(emulator, "packetoverhead", found)
+    if emulator is not None and not (leaf is not None and _is_below(emulator, leaf)):
         below = leaf if leaf is not None and table.to_read(leaf.kind) is not None else None
         qdisc, leaf = others.queue_of_netem(emulator, below, found, remarks), None
     elif leaf is None:
