@@ -336,3 +336,7 @@ def test_a_red_above_netem_decides_about_what_waits_in_it():
     lines = "tc qdisc add dev eth0 root handle 1: red limit 400000 avpkt 1000 bandwidth 5mbit\n"
     link, found = link_of(lines + "tc qdisc add dev eth0 parent 1:1 netem rate 5mbit\n")
     assert (link["rate"], link["qdisc"]["kind"], found.notes) == ("5mbit", "red", ())
+
+
+def test_of_a_class_of_htb_whose_parent_was_not_pasted_the_ceil_counts():
+    assert link_of(HTB + "class htb 1:10 parent 1:1 prio 0 rate 1Mbit ceil 5Mbit\n")[0]["rate"] == "5mbit"

@@ -262,7 +262,9 @@ def _bound(shaping: Node, classes: Sequence[Node], found: Dump) -> tuple[float |
         if parent is None:
             break
         path.append(parent)
-    most, bound = None, path[-1]
+    # A parent that was not pasted may lend whatever the ceil allows.
+    is_whole = path[-1].is_root or path[-1].parent.endswith(":")
+    most, bound = None if is_whole else number(q.rate, path[-1], "ceil", found, math.inf), path[-1]
     for each in reversed(path):
         rate = number(q.rate, each, "rate", found, math.inf)
         ceil = number(q.rate, each, "ceil", found, math.inf) or rate
