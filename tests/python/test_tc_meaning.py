@@ -340,3 +340,21 @@ def test_a_red_above_netem_decides_about_what_waits_in_it():
 
 def test_of_a_class_of_htb_whose_parent_was_not_pasted_the_ceil_counts():
     assert link_of(HTB + "class htb 1:10 parent 1:1 prio 0 rate 1Mbit ceil 5Mbit\n")[0]["rate"] == "5mbit"
+
+
+def test_lengths_of_red_that_tc_refuses_without_a_burst_are_refused():
+    """iproute2's q_red.c: (2 * 500 + 1500) / 3000 packets are no burst, and no weight belongs to it."""
+    with pytest.raises(BadInput, match="dump: line 1: min: tc refuses 500; expected min of avpkt or more"):
+        link_of("tc qdisc add dev eth0 root red limit 60000 min 500 max 1500 avpkt 1000\n", "10mbit")
+
+
+def test_a_bandwidth_of_red_that_is_no_rate_is_not_taken_for_one_that_is_not_said():
+    link, found = link_of("tc qdisc add dev eth0 root red limit 400000 avpkt 1000 bandwidth 10%\n", "50mbit")
+    assert "capacity" not in link["qdisc"] and "capacity" not in found.text
+    assert found.notes == ("line 1: bandwidth '10%': expected a rate such as 10mbit",)
+
+
+def test_a_red_without_avpkt_is_noted():
+    """iproute2's q_red.c refuses it."""
+    found = link_of("tc qdisc add dev eth0 root red limit 400000 bandwidth 10mbit\n", "10mbit")[1]
+    assert found.notes == ("line 1: red: tc wants avpkt",)

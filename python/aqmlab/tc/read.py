@@ -342,8 +342,12 @@ def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: D
     if row.is_red:
         readable = _readable(node, row, found)
         values, said = red.derive(readable, row.ours, node.is_command)
-        if node.is_command and "burst" in readable and "limit" in readable and "wq" not in values:
-            raise BadInput(f"{found.origin}: line {node.line}: burst: {red.REFUSED.format(readable['burst'])}")
+        if node.is_command and "limit" in readable and "wq" not in values:
+            name = "burst" if "burst" in readable else "min"
+            value = readable.get(name, "it")
+            raise BadInput(f"{found.origin}: line {node.line}: {name}: {red.REFUSED.format(value)}")
+        if node.is_command and row.tc == "red" and "avpkt" not in node.words:
+            found.note(node.line, "red: tc wants avpkt")
         if node.is_command and "capacity" not in values:
             values |= _usual_capacity(node, found, remarks)
         # A command's own words stand before what tc makes of them.
@@ -362,8 +366,18 @@ def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: D
     return qdisc
 
 
+def _is_nothing(rate: q.Raw) -> bool:
+    """Whether it is a rate of 0, which is none to tc."""
+    try:
+        return not q.rate(rate)
+    except ValueError:
+        return False
+
+
 def _usual_capacity(node: Node, found: Dump, remarks: list[str]) -> Tree:
     """The rate by which tc takes an idle queue's average to fall, where a command does not say it."""
+    if "bandwidth" in node.words and not _is_nothing(node.words["bandwidth"]):
+        return {}  # no rate, which was noted
     if node.kind == "choke":
         found.note(node.line, "choke: tc wants bandwidth; the rate of the link stands for it")
         return {}
