@@ -147,6 +147,14 @@ def commanded(row: Row, words: Mapping[str, Raw]) -> dict[str, Raw]:
     return dict(words)
 
 
+def left_aside(row: Row, words: Mapping[str, Raw]) -> list[str]:
+    """What to say of words of a command that others take the place of."""
+    over = [word for word in ("target", "tupdate", "alpha", "beta") if word in words]
+    if not over or not any(word in words for word in row.computed_from):
+        return []
+    return [f"{', '.join(over)}: left aside by tc, which computes all of them from {' and '.join(row.computed_from)}"]
+
+
 def _lengths_of_sfb(words: Mapping[str, Raw]) -> dict[str, Raw]:
     """The most packets of a bin are 5/4 of its target, where one of them is not said, or is 0."""
     try:

@@ -326,6 +326,7 @@ def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: D
     if row is None:
         return _default_queue(node, found, remarks)
     if node.is_command:
+        remarks += meant.left_aside(row, node.words)
         try:
             node.words = meant.commanded(row, node.words)
         except ValueError as error:

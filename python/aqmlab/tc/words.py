@@ -134,6 +134,8 @@ def _sorted(spec: str, rest: Sequence[str], row: Row | None, own: Mapping[str, s
         if foreign.get(name) and not table.is_plain(name, raw):
             doubt(f"{spec!r}: {name!r} is left aside: {foreign[name]}")
     if row is not None:
+        for line in meant.left_aside(row, words):
+            doubt(f"{spec!r}: {line}")
         try:
             words = meant.commanded(row, words)
         except ValueError as error:
