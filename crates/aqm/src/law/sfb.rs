@@ -77,7 +77,8 @@ const PARAMS: &[Param] = &[
         (1.0, 1e7),
         "A packet all of whose bins hold this many is lost. Computed: one more than target; linux: 25 or target, \
          whichever is more.",
-        "Feng, Kandlur, Saha and Shin 1999: a bin holds no more than its size; tc-sfb(8)",
+        "Feng, Kandlur, Saha and Shin 1999: a bin holds no more than its size; tc-sfb(8): 25 (from a target, tc itself \
+         makes a quarter more)",
     ),
     Param {
         name: "increment",
