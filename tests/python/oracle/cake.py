@@ -58,7 +58,7 @@ RTTS = {
     "internet": "100ms",
     "oceanic": "300ms",
     "satellite": "1s",
-    "interplanetary": "3600s",
+    "interplanetary": "1000s",
 }
 OVERHEADS: dict[str, tuple[int, int, str]] = {
     "raw": (0, 0, "noatm"),
