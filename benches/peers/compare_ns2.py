@@ -146,7 +146,7 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """What is said of it ([`verdict`])."""
+        """In a word, as `verdict` has it."""
         return verdict(self.difference, self.uncertainty, self.measure.tolerance)
 
     def values(self) -> dict[str, Any]:

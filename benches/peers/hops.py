@@ -44,7 +44,7 @@ class Series:
 
     @property
     def verdict(self) -> str:
-        """Whether the difference is within the tolerance, as [`compare_ns2.verdict`] says it."""
+        """Whether the difference is within the tolerance, as `compare_ns2.verdict` has it."""
         return verdict(self.difference, self.uncertainty, self.measure.tolerance)
 
     def cells(self) -> list[str]:

@@ -210,8 +210,8 @@ class Line:
 
     @property
     def tolerance(self) -> float:
-        """How large the difference may be."""
-        return max(self.measure.tolerance, self.measure.least / self.kernel if self.kernel else 0.0)
+        """How large the difference may be, relative to what differences are."""
+        return max(self.measure.tolerance, self.measure.least / (self.kernel or self.ours or 1.0))
 
     @property
     def passed(self) -> bool:
