@@ -4,7 +4,8 @@
 //! Where the access links are no slower than the link, packets never pile up at them. Still a small packet may follow
 //! right behind a large one of its connection, and has to wait until that has crossed. Few packets cross at one time,
 //! all of them among those that left the link last. To look through these costs less than to fetch the connection.
-//! Either way the answers are those of the connections' own links.
+//! Either way the answers are those of the connections' own links. Where connections of a host share a link, it is asked
+//! itself.
 
 use base::{Rate, Span, Time};
 use std::collections::VecDeque;
@@ -13,6 +14,8 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub struct Receivers {
     piles_up: bool,
+    /// Whether the path is asked: packets pile up, or connections share its links.
+    asks_path: bool,
     /// For each packet that is crossing: until when, and its connection.
     crossing: VecDeque<(Time, u32)>,
     /// When the last of them has crossed.
@@ -22,21 +25,23 @@ pub struct Receivers {
 impl Receivers {
     /// The receivers behind a port from which packets come at `rate` at most, with access links of rate `access`.
     /// `is_uneven` says that packets may come closer together than that: several at one instant, or each connection's
-    /// after a delay of its own.
-    pub fn behind(rate: Rate, is_uneven: bool, access: Rate) -> Self {
-        Self { piles_up: access < rate || is_uneven, crossing: VecDeque::with_capacity(64), until: Time::ZERO }
+    /// after a delay of its own. `are_shared` says that connections share the access links of their host.
+    pub fn behind(rate: Rate, is_uneven: bool, access: Rate, are_shared: bool) -> Self {
+        let piles_up = access < rate || is_uneven;
+        let asks_path = piles_up || are_shared;
+        Self { piles_up, asks_path, crossing: VecDeque::with_capacity(64), until: Time::ZERO }
     }
 
-    /// Whether packets may pile up there.
+    /// Whether packets may pile up there. Otherwise none waits for longer than another one takes to cross.
     pub const fn piles_up(&self) -> bool {
         self.piles_up
     }
 
     /// When a packet of `connection` that came at `left_at` has crossed the access link, which takes `takes`. Where
-    /// packets may pile up, `own` asks the connection's own path instead.
+    /// packets may pile up or connections share links, `own` asks the connection's path instead.
     #[inline]
     pub fn receive(&mut self, connection: u32, takes: Span, left_at: Time, own: impl FnOnce() -> Time) -> Time {
-        if self.piles_up { own() } else { self.follow(connection, takes, left_at) }
+        if self.asks_path { own() } else { self.follow(connection, takes, left_at) }
     }
 
     #[inline]
@@ -80,7 +85,7 @@ mod tests {
         ) {
             let access = Rate::from_bps(access);
             let mut links = [AccessLink::new(Time::ZERO); 4];
-            let mut receivers = Receivers { piles_up: false, crossing: VecDeque::new(), until: Time::ZERO };
+            let mut receivers = Receivers { piles_up: false, asks_path: false, crossing: VecDeque::new(), until: Time::ZERO };
             let mut left_at = Time::ZERO;
             for (connection, gap, size) in packets {
                 left_at += Span::from_ns(gap);
@@ -93,17 +98,21 @@ mod tests {
     }
 
     #[test]
-    fn the_path_itself_is_asked_where_packets_pile_up() {
+    fn the_path_itself_is_asked_where_packets_pile_up_or_links_are_shared() {
         let [slow, fast] = [10_000_000, 100_000_000].map(Rate::from_bps);
+        let (own, takes) = (Time::from_ns(510), Span::from_ns(10));
         for (rate, is_uneven, access, piles_up) in [
             (fast, false, fast, false),
             (slow, false, fast, false),
             (fast, false, slow, true),
             (slow, true, fast, true),
         ] {
-            assert_eq!(Receivers::behind(rate, is_uneven, access).piles_up, piles_up);
+            for are_shared in [false, true] {
+                let mut receivers = Receivers::behind(rate, is_uneven, access, are_shared);
+                assert_eq!(receivers.piles_up(), piles_up);
+                let received = receivers.receive(7, takes, Time::ZERO, || own);
+                assert_eq!(received, if piles_up || are_shared { own } else { Time::ZERO + takes });
+            }
         }
-        let own = Time::from_ns(510);
-        assert_eq!(Receivers::behind(fast, false, slow).receive(7, Span::from_ns(10), Time::ZERO, || own), own);
     }
 }

@@ -180,8 +180,8 @@ impl Scenario {
             self.traffic.iter().any(|block| matches!(block.route.delay_at, DelayAt::Left | DelayAt::Right));
         let port = |(link, side): (&Link, usize)| {
             let is_uneven = link.traces[side].is_some() || link.changes.is_some() || has_own_delays;
-            let piles_up = is_uneven || self.path.hosts_share;
-            let receivers = Receivers::behind(link.rates[side], piles_up, self.path.access_rate);
+            let (access, are_shared) = (self.path.access_rate, self.path.hosts_share);
+            let receivers = Receivers::behind(link.rates[side], is_uneven, access, are_shared);
             (link.egress(side, self.seed), link.delay(side, self.seed), own(receivers, link.framing()))
         };
         Built { net: Net::new(sides().map(port)), routes, steps }
