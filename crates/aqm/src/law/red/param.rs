@@ -104,8 +104,8 @@ pub const DIALECT: Param = Param {
 pub const DIALECT_OR_ALTQ: Param = Param {
     kind: Kind::Word(&["paper", "ns2", "linux", "altq"]),
     doc: "Whose details: the paper's, those of ns-2.35's queue/red.cc, of Linux sch_red, or of ALTQ's altq_red.c, with \
-          its whole numbers. altq has packet mode alone, no wait, and weights that are powers of 1/2: wq becomes the \
-          nearest.",
+          its whole numbers. altq has no wait, a byte mode that is inferred, and weights that are powers of 1/2: wq \
+          becomes the nearest.",
     ..DIALECT
 };
 /// Whether ALTQ's numbers wrap around.
