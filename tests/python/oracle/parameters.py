@@ -59,6 +59,10 @@ class Measure:
         """A length that a parameter states, in packets or mean packets."""
         return length.amount / self.mean_packet if length.in_bytes else length.amount
 
+    def exact_packets(self, length: Length) -> Fraction:
+        """The same, without rounding."""
+        return Fraction(length.amount) / (self.mean_packet if length.in_bytes else 1)
+
 
 class Parameters:
     """What a discipline was given, over its defaults. A default of ``""`` means: computed, or absent."""

@@ -89,8 +89,13 @@ class Red(Law):
         self.stored_draw = 0.0  # Linux's qR, as a fraction of its range
         self.altq: AltqRed | None = None
         if self.dialect == "altq":
-            thresholds = (self.min, self.max, self.end)
-            self.altq = AltqRed(self.wq, thresholds, parameters.flag("average_overflow"), uniform)
+            low, high, end = (
+                self.measure.exact_packets(parameters.length(name))
+                for name in ("min", "max", "gentle_end" if self.is_gentle else "max")
+            )
+            counted_as_one = self.mean_packet if self.in_byte_mode else None
+            overflows = parameters.flag("average_overflow")
+            self.altq = AltqRed(self.wq, (low, high, end), counted_as_one, overflows, uniform)
 
     # ---- what the frame calls ----
 
@@ -98,7 +103,7 @@ class Red(Law):
         """Samples the queue and judges the packet."""
         self.sample(waiting, now_ns)
         if self.altq is not None:
-            cause = self.altq.judge(waiting.packets, self.max_p)
+            cause = self.altq.judge(packet, waiting, self.max_p)
         elif self.dialect == "ns2":
             cause = self.judge_as_ns2(packet, waiting)
         elif self.dialect == "linux":
@@ -111,7 +116,7 @@ class Red(Law):
         """A packet refused by the limit is sampled, and restarts the spacing."""
         self.sample(waiting, now_ns)
         if self.altq is not None:
-            self.altq.refused(waiting.packets)
+            self.altq.refused(waiting)
         elif self.dialect == "ns2":
             # red.cc judges before it looks at the limit: the band is entered or left, whatever the limit says.
             # A draw would change nothing.
@@ -147,7 +152,7 @@ class Red(Law):
         idle_since = self.idle_since_ns
         self.idle_since_ns = None
         if self.altq is not None:
-            self.altq.sample(waiting.packets, idle_since, now_ns)
+            self.altq.sample(waiting, idle_since, now_ns)
             self.avg = self.altq.packets
         elif idle_since is None:
             self.avg = (1.0 - self.wq) * self.avg + self.wq * self.measure.queue(waiting)
