@@ -73,7 +73,10 @@ endef
 
 # ---- testing ----
 
-test: test-rust test-python ## run all tests, Rust and Python
+# The engine is linked by one processor, for a minute: meanwhile the others compile and run Rust's tests.
+test: $(DEPS) ## run all tests, Rust and Python
+	@$(MAKE) --no-print-directory --jobs 2 $(ENGINE) test-rust
+	@$(MAKE) --no-print-directory test-python
 
 test-rust:
 	cargo test --locked --workspace --no-fail-fast
