@@ -89,10 +89,12 @@ def settled_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settled, "of_run", lambda *_: settled.Finding("yes", 1.0, 0.0))
 
 
-def hears_ctrl_c() -> None:
-    """For `preexec_fn`: what a shell starts in the background, and all it starts, ignores Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+def hears_signals() -> None:
+    """For `preexec_fn`: what a shell starts in the background, and all it starts, ignores Ctrl-C; below nohup SIGHUP."""
+    numbers = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    for number in numbers:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
 
 
 @pytest.fixture

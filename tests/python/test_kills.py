@@ -20,7 +20,7 @@ import pytest
 import aqmlab
 import studies
 from aqmlab.errors import BadInput
-from conftest import ROOT, hears_ctrl_c
+from conftest import ROOT, hears_signals
 from processes import session
 
 KILLS = int(os.environ.get("AQMLAB_KILLS", "3"))
@@ -95,7 +95,7 @@ class Site:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            preexec_fn=hears_ctrl_c,
+            preexec_fn=hears_signals,
         )
 
     def left(self) -> list[str]:

@@ -14,7 +14,7 @@ import aqmlab
 from aqmlab import cli, comparison, scratch
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.results import store
-from conftest import ROOT, hears_ctrl_c
+from conftest import ROOT, hears_signals
 from processes import is_alive
 
 
@@ -200,7 +200,7 @@ def test_a_signal_before_anything_runs_says_so(name):
         env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
         capture_output=True,
         text=True,
-        preexec_fn=hears_ctrl_c,
+        preexec_fn=hears_signals,
         check=False,
     )
     assert (done.returncode, done.stdout) == (130, "")
@@ -225,7 +225,7 @@ def test_a_signal_in_code_made_of_text_says_a_line(name, place):
         env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
         capture_output=True,
         text=True,
-        preexec_fn=hears_ctrl_c,
+        preexec_fn=hears_signals,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "aqmlab: stopped\n")

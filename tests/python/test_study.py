@@ -20,7 +20,7 @@ from aqmlab.json_files import read_json
 from aqmlab.study import definition, folders, found, overview
 from aqmlab.sweep import making
 from aqmlab.sweep.kept import Kept
-from conftest import ROOT, hears_ctrl_c
+from conftest import ROOT, hears_signals
 
 pytestmark = pytest.mark.usefixtures("settled_runs")
 
@@ -262,7 +262,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(folder, here
     kept = here / "cache" / "runs"
     process = subprocess.Popen(
         [*program, "0.3", "study", "tiny"],
-        preexec_fn=hears_ctrl_c,
+        preexec_fn=hears_signals,
         env=environment,
         cwd=here,
         stdout=subprocess.PIPE,

@@ -17,7 +17,7 @@ from aqmlab import engine, sweep
 from aqmlab.errors import AqmlabError, CannotRun
 from aqmlab.progress import Silent, Size
 from aqmlab.sweep import grid, local, plan, sweeps
-from conftest import NATIVE, ROOT, hears_ctrl_c
+from conftest import NATIVE, ROOT, hears_signals
 from processes import children, is_alive
 
 GRID = """
@@ -182,7 +182,7 @@ def test_stopped_in_the_middle_nothing_is_left_behind_and_resume_finds_the_same(
         environment["AQMLAB_CACHE"] = str(tmp_path / name / "cache")
         running[name] = subprocess.Popen(
             command(tmp_path / name / "grid.toml", tmp_path / name / "out"),
-            preexec_fn=hears_ctrl_c,
+            preexec_fn=hears_signals,
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -22,7 +22,7 @@ from aqmlab.runs import noted
 from aqmlab.study import runs as study_runs
 from aqmlab.watch.seen import DRAWN, POINTS, Seen
 from aqmlab.watch.server import Watch
-from conftest import NATIVE, ROOT, hears_ctrl_c
+from conftest import NATIVE, ROOT, hears_signals
 
 pytestmark = pytest.mark.alone
 
@@ -240,7 +240,7 @@ size = "20000b"
 """)
     words = [sys.executable, "-m", "aqmlab"]
     run = subprocess.Popen(
-        [*words, "run", "web.toml", "-o", "made"], cwd=tmp_path, env=environment, preexec_fn=hears_ctrl_c
+        [*words, "run", "web.toml", "-o", "made"], cwd=tmp_path, env=environment, preexec_fn=hears_signals
     )
     watching = None
     try:
@@ -255,7 +255,7 @@ size = "20000b"
             env=environment,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=hears_ctrl_c,
+            preexec_fn=hears_signals,
         )
         said = watching.stderr.readline()
         address = said.rpartition(" ")[2].strip()
@@ -331,7 +331,7 @@ def test_ctrl_c_ends_the_watching_and_not_the_run(tmp_path):
             env=environment,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=hears_ctrl_c,
+            preexec_fn=hears_signals,
         )
         watching.stderr.readline()
         watching.send_signal(signal.SIGINT)
