@@ -90,7 +90,7 @@ def settled_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def hears_signals() -> None:
-    """For `preexec_fn`: what a shell starts in the background, and all it starts, ignores Ctrl-C; below nohup SIGHUP."""
+    """For `preexec_fn`: what a shell starts in the background ignores Ctrl-C, and what nohup starts SIGHUP."""
     numbers = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     for number in numbers:
         signal.signal(number, signal.SIG_DFL)
