@@ -82,7 +82,10 @@ pub struct Altq {
 /// Refuses what ALTQ has not, and makes the weight the nearest that it has.
 pub fn resolve(values: &mut Values) -> Result<(), Refusal> {
     if values.word("mode") == "packet" && matches!(values.length("min"), Length::Bytes(_)) {
-        return Err(Refusal::new("min", "a number of packets such as 5p: without mode = \"byte\" ALTQ counts no bytes"));
+        return Err(Refusal::new(
+            "min",
+            "a number of packets such as 5p: without mode = \"byte\" ALTQ counts no bytes",
+        ));
     }
     if values.flag("wait") {
         return Err(Refusal::new("wait", "false: ALTQ draws for every packet in the band but the first"));
