@@ -77,6 +77,9 @@ whole interval; it does not hold where one lies outside with its whole interval,
 1 − 0.05/k; else it cannot be decided. Where it does not hold and no run shows why, it is called not reproduced, \
 cause unknown. Bounds were fixed before the runs, but for those on that list, and stand with their reasons in each \
 `claims.toml`.
+
+Runs and CPU hours are sums over all takes that the answers of a study stand on. Some points are in several of them, \
+with the same seeds.
 """
 
 
