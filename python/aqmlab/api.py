@@ -3,8 +3,7 @@
 What only live runs and recordings need is loaded by these.
 """
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +13,10 @@ from aqmlab import (
     bounds,
     comparison,
     doubts,
-    engine,
     files,
     links,
+    prepared,
     reference,
-    scenario,
     toml_text,
     units,
     variants,
@@ -29,7 +27,7 @@ from aqmlab.errors import BadInput, Interrupted, doubt
 from aqmlab.json_files import Json
 from aqmlab.laws import brought
 from aqmlab.live import witnesses
-from aqmlab.progress import NOTHING, Foreseen, Monitor, Silent, Size, Unseen, View
+from aqmlab.progress import Foreseen, Monitor, Unseen, View
 from aqmlab.results import digests, store
 from aqmlab.results.result import Result, Temporary
 from aqmlab.results.run import Run
@@ -37,7 +35,6 @@ from aqmlab.results.window import Window, condense
 from aqmlab.runs import calibration, places, planning, runner
 from aqmlab.runs.bed import CAPTURES, SIDES, Bed
 from aqmlab.runs.calibration import Calibration
-from aqmlab.runs.loads import Loads
 from aqmlab.runs.runner import Job
 from aqmlab.scenario import ScenarioLike, Source
 from aqmlab.variants import Variant
@@ -74,25 +71,27 @@ def run(
 
     Raises `BadInput` if the scenario or an argument is wrong, and `Interrupted` after Ctrl-C.
     """
-    monitor, at_once = _listener(monitor), _jobs(jobs)
-    _check_reps(reps)
+    monitor, at_once = prepared.listener(monitor), prepared.jobs_at_once(jobs)
+    prepared.check_reps(reps)
     arguments.truths(resume=resume)
-    source = _source(scenario, set, seed)
+    source = prepared.read(scenario, set, seed)
     if variants.has_variants(source):
         raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare` instead of `run`")
-    resolved = _resolve(source, reps)
+    resolved = prepared.resolve(source, reps)
     doubts.of(resolved, source.tree)
     keep = Temporary() if out is None else None
     folder = keep.folder / "result" if keep else places.of(out)
     places.check(folder, reps)
     store.claim(folder, resume)
     heard = Foreseen(monitor)
-    (found,) = _calibrate([resolved], at_once, heard, uncongested_rate, [runner.size(resolved, resolved.loads)] * reps)
-    planned = _plan_runs(resolved, found, reps, folder, resolved.name)
+    (found,) = prepared.calibrate(
+        [resolved], at_once, heard, uncongested_rate, [runner.size(resolved, resolved.loads)] * reps
+    )
+    planned = prepared.runs_of(resolved, found, reps, folder, resolved.name)
     if resume and store.is_begun(folder):
         places.same_work(folder, planned)
-    with _interruptible(planned, folder), places.alone(folder, reps, resume):
-        _make(planned, at_once, heard)
+    with prepared.interruptible(planned, folder), places.alone(folder, reps, resume):
+        prepared.make(planned, at_once, heard)
         if reps > 1:
             store.finish_replications(folder, [job.folder.name for job in planned])
     return Result(folder, keep)
@@ -135,7 +134,7 @@ def live(
     """
     from aqmlab.live import runs
 
-    monitor, view = _listener(monitor), view or Unseen()
+    monitor, view = prepared.listener(monitor), view or Unseen()
     arguments.truths(virtual=virtual, traffic=traffic, resume=resume)
     if capture is not None and capture not in CAPTURES:
         raise BadInput(f"capture: {capture}: expected one of {', '.join(CAPTURES)}")
@@ -145,10 +144,10 @@ def live(
         raise BadInput(f"kernel: {kernel}: expected a run in virtual time with it")
     if not traffic and not command:
         raise BadInput("traffic: none, and no command either; expected a program to run, after --")
-    source = _source(scenario, set, seed)
+    source = prepared.read(scenario, set, seed)
     if variants.has_variants(source):
         raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare --live` instead of `live`")
-    resolved = _resolve(source, reps)
+    resolved = prepared.resolve(source, reps)
     doubts.of(resolved, source.tree)
     keep = Temporary() if out is None else None
     folder = keep.folder / "result" if keep else places.of(out)
@@ -158,12 +157,12 @@ def live(
     asked = Job(resolved.name, resolved, folder, bed=bed)
     runs.check([asked])
     view.say(runs.remarks([asked]))
-    (found,) = _calibrate([resolved], _jobs(jobs), Foreseen(monitor), uncongested_rate)
-    planned = [replace(job, bed=bed) for job in _plan_runs(resolved, found, reps, folder, resolved.name)]
+    (found,) = prepared.calibrate([resolved], prepared.jobs_at_once(jobs), Foreseen(monitor), uncongested_rate)
+    planned = [replace(job, bed=bed) for job in prepared.runs_of(resolved, found, reps, folder, resolved.name)]
     if resume and store.is_begun(folder):
         places.same_work(folder, planned)
-    with _interruptible(planned, folder), places.alone(folder, reps, resume):
-        _make(planned, 1, monitor, view)
+    with prepared.interruptible(planned, folder), places.alone(folder, reps, resume):
+        prepared.make(planned, 1, monitor, view)
         if reps > 1:
             store.finish_replications(folder, [job.folder.name for job in planned])
     return Result(folder, keep)
@@ -218,12 +217,12 @@ def compare(
                 raise BadInput(f"{key}: {given!r}: expected a scenario, which results are not: they are what they are")
         results = [item if isinstance(item, Result) else _result(item) for item in what]
         return _compare_results(results, out, baseline)
-    monitor, view, at_once = _listener(monitor), view or Unseen(), _jobs(jobs)
-    _check_reps(reps)
+    monitor, view, at_once = prepared.listener(monitor), view or Unseen(), prepared.jobs_at_once(jobs)
+    prepared.check_reps(reps)
     as_file, wanted = _variants(what, set, reps)
-    first = seed if seed is not None else _resolve(wanted[0].source, reps).scenario.get("seed", 1)
+    first = seed if seed is not None else prepared.resolve(wanted[0].source, reps).scenario.get("seed", 1)
     wanted = variants.with_seed(wanted, int(first))
-    resolved = _resolve_all(wanted)
+    resolved = prepared.resolve_all(wanted)
     keep = Temporary() if out is None else None
     folder = keep.folder / "comparison" if keep else places.of(out)
     store.claim(folder, resume)
@@ -237,15 +236,18 @@ def compare(
         runs.check(beds)
         view.say([*witnesses.remarks(resolved), *runs.remarks(beds)])
     heard = Foreseen(monitor)
-    sizes = [runner.size(_on_its_link(v, r, uncongested_rate), r.loads) for v, r in zip(wanted, resolved, strict=True)]
-    calibrations = _calibrate(resolved, at_once, heard, uncongested_rate, sizes * reps)
-    jobs_of, entries = _plan_columns(wanted, resolved, calibrations, reps, folder, asked, uncongested_rate)
+    sizes = [
+        runner.size(prepared.on_its_link(v, r, uncongested_rate), r.loads)
+        for v, r in zip(wanted, resolved, strict=True)
+    ]
+    calibrations = prepared.calibrate(resolved, at_once, heard, uncongested_rate, sizes * reps)
+    jobs_of, entries = prepared.columns_of(wanted, resolved, calibrations, reps, folder, asked, uncongested_rate)
     plan = {name: [job.resolved.digest for job in planned] for name, planned in jobs_of.items()}
     if resume and store.is_begun(folder):
         comparison.same_plan(folder, plan)
     folder.mkdir(parents=True, exist_ok=True)
     everything = [job for planned in jobs_of.values() for job in planned]
-    with _interruptible(everything, folder), store.alone(folder):
+    with prepared.interruptible(everything, folder), store.alone(folder):
         store.claim(folder, resume)  # somebody else may have begun meanwhile, and be through
         name = None if as_file is None else as_file.tree.get("name")
         comparison.write_plan(folder, name, entries, against, plan)
@@ -260,7 +262,7 @@ def compare(
         def condense_beside(job: Job) -> None:
             condensed[job.folder] = condense(Run(job.folder))
 
-        _make(everything, at_once, heard, view, condense_beside)
+        prepared.make(everything, at_once, heard, view, condense_beside)
         if reps > 1:
             for planned in jobs_of.values():
                 store.finish_replications(planned[0].folder.parent, [job.folder.name for job in planned])
@@ -290,13 +292,15 @@ def calibrate(
     Raises `BadInput` if the scenario is wrong or no block asks for a load.
     """
     arguments.truths(fresh=fresh)
-    source = _source(scenario, set, seed)
+    source = prepared.read(scenario, set, seed)
     if variants.has_variants(source):
         source = variants.from_file(source)[0].source
-    resolved = _resolve(source, 1)
+    resolved = prepared.resolve(source, 1)
     if not resolved.loads:
         raise BadInput(f'{resolved.origin}: traffic: expected a block with a load to calibrate, as in load = "98mbit"')
-    (found,) = _calibrate([resolved], _jobs(jobs), Foreseen(_listener(monitor)), uncongested_rate, fresh=fresh)
+    (found,) = prepared.calibrate(
+        [resolved], prepared.jobs_at_once(jobs), Foreseen(prepared.listener(monitor)), uncongested_rate, fresh=fresh
+    )
     return found
 
 
@@ -321,14 +325,18 @@ def record(
     """
     from aqmlab.runs import recording
 
-    monitor, at_once, place = _listener(monitor), _jobs(jobs), places.of(out, expected="the path of a file")
-    given = _source(scenario, set, seed)
-    resolved = _resolve(variants.without_variants(given), 1)
+    monitor, at_once, place = (
+        prepared.listener(monitor),
+        prepared.jobs_at_once(jobs),
+        places.of(out, expected="the path of a file"),
+    )
+    given = prepared.read(scenario, set, seed)
+    resolved = prepared.resolve(variants.without_variants(given), 1)
     recording.claim(place, resolved)
     heard = Foreseen(monitor)
-    (found,) = _calibrate([resolved], at_once, heard, uncongested_rate, [runner.size(resolved, resolved.loads)])
-    planned = _plan_runs(resolved, found, 1, place, resolved.name)[0].resolved
-    rates = reference.rates(calibration.engine_tree(planned), planned.origin, _rate(uncongested_rate))
+    (found,) = prepared.calibrate([resolved], at_once, heard, uncongested_rate, [runner.size(resolved, resolved.loads)])
+    planned = prepared.runs_of(resolved, found, 1, place, resolved.name)[0].resolved
+    rates = reference.rates(calibration.engine_tree(planned), planned.origin, prepared.rate_bps(uncongested_rate))
     least = reference.rates_of(planned.scenario, planned.origin)
     if any(rate < real for rate, real in zip(rates, least, strict=True)):
         own = units.say_rate(max(least))
@@ -364,154 +372,8 @@ def load_to_show(folder: str | Path) -> Result | Comparison:
     return found
 
 
-def _source(scenario_like: ScenarioLike, changes: Mapping[str, Any] | None, seed: int | None) -> Source:
-    edits = arguments.changes(changes, "set")
-    brought.allow_in(edits.values())
-    if isinstance(scenario_like, Mapping):
-        brought.allow_in(brought.named_in(dict(scenario_like)))
-    source = scenario.read(scenario_like)
-    if seed is not None:
-        edits["seed"] = seed
-    return source.with_changes(edits)
-
-
-def _resolve(source: Source, reps: int) -> Resolved:
-    _check_reps(reps)
-    return source.resolve()
-
-
-@planning.uncollected()
-def _resolve_all(wanted: Sequence[Variant]) -> list[Resolved]:
-    resolved = planning.resolved([variant.source for variant in wanted])
-    for variant, item in zip(wanted, resolved, strict=True):
-        if not variant.uncongested:
-            doubts.of(item, variant.source.tree)
-    return resolved
-
-
-def _check_reps(reps: int) -> None:
-    bounds.check_plan(arguments.whole(reps, "reps"), "reps")
-
-
-def _jobs(jobs: int | None) -> int:
-    return runner.default_jobs() if jobs is None else arguments.whole(jobs, "jobs")
-
-
-def _listener(monitor: Monitor | None) -> Monitor:
-    if monitor is not None and not isinstance(monitor, Monitor):
-        raise BadInput(f"monitor: {monitor!r}: expected a listener with expect, share, begin, tick and end")
-    return monitor or Silent()
-
-
 def _kind(resolved: Resolved) -> str:
     return _scenario_kind(resolved.scenario)
-
-
-def _rate(text: str | None) -> float | None:
-    return None if text is None else units.rate_bps(text, "uncongested_rate")
-
-
-def _calibrate(
-    resolved: Sequence[Resolved],
-    at_once: int,
-    monitor: Foreseen,
-    uncongested_rate: str | None,
-    sizes: Sequence[Size] = (),
-    fresh: bool = False,
-) -> list[list[Calibration]]:
-    """The populations of some scenarios; `sizes` are those of the runs that come after."""
-    loads, rate = Loads(fresh), _rate(uncongested_rate)
-    asked = [loads.ask(item, rate) for item in resolved]
-    if not loads.are_known:
-        monitor.foresee(len(sizes), sum(sizes, NOTHING))
-        try:
-            loads.find(at_once, monitor.told)
-        except KeyboardInterrupt:
-            raise Interrupted("stopped while calibrating; nothing was run yet") from None
-    return [loads.of(each) for each in asked]
-
-
-def _uncongested(resolved: Resolved, uncongested_rate: str | None) -> Resolved:
-    tree = calibration.engine_tree(resolved)
-    rates = reference.rates(tree, resolved.origin, _rate(uncongested_rate))
-    return engine.resolve(toml_text.dumps(reference.uncongested(tree, rates, resolved.origin)), resolved.origin)
-
-
-def _on_its_link(variant: Variant, resolved: Resolved, uncongested_rate: str | None) -> Resolved:
-    """The scenario of a variant: the reference's is on another link."""
-    return _uncongested(resolved, uncongested_rate) if variant.uncongested else resolved
-
-
-def _plan_runs(
-    resolved: Resolved, calibrations: Sequence[Calibration], reps: int, folder: Path, label: str
-) -> list[Job]:
-    """The runs of one result, populations put in place of loads."""
-    tree = calibration.engine_tree(resolved) if calibrations else {}
-    for found in calibrations:
-        tree = scenario.with_users(tree, found.traffic, found.users)
-    # What is resolved resolves to itself.
-    first = engine.resolve(toml_text.dumps(tree), resolved.origin) if calibrations else resolved
-    notes = [{key: item for key, item in found.as_dict().items() if key != "cached"} for found in calibrations]
-    seed = int(first.scenario.get("seed", 1))
-    planned = []
-    for k in range(reps):
-        final = first if k == 0 else engine.resolve(first.toml, first.origin, [("seed", str(seed + k))])
-        place, name = (folder, label) if reps == 1 else (folder / f"rep-{k + 1}", f"{label}, run {k + 1}")
-        planned.append(Job(name, final, place, notes))
-    return planned
-
-
-@planning.uncollected()
-def _plan_columns(
-    wanted: Sequence[Variant],
-    resolved: Sequence[Resolved],
-    calibrations: Sequence[Sequence[Calibration]],
-    reps: int,
-    folder: Path,
-    asked: Sequence[witnesses.Witness],
-    uncongested_rate: str | None,
-) -> tuple[dict[str, list[Job]], list[Entry]]:
-    """The runs of each variant and of each witness of it, and where they shall lie."""
-    jobs_of: dict[str, list[Job]] = {}
-    entries: list[Entry] = []
-    for variant, item, found in zip(wanted, resolved, calibrations, strict=True):
-        item = _on_its_link(variant, item, uncongested_rate)
-        place = scenario.slug(variant.name)
-        planned = _plan_runs(item, found, reps, folder / place, variant.name)
-        jobs_of[variant.name] = [replace(job, is_reference=True) for job in planned] if variant.uncongested else planned
-        entries.append(Entry(variant.name, place, variant.uncongested))
-        for witness in asked if not variant.uncongested else ():
-            called = witness.called(variant.name)
-            planned = _plan_runs(witness.changed(item), found, reps, folder / scenario.slug(called), called)
-            jobs_of[called] = [replace(job, bed=witness.bed) for job in planned]
-            entries.append(Entry(called, scenario.slug(called), False, witness.name, variant.name))
-    return jobs_of, entries
-
-
-def _make(
-    jobs: Sequence[Job],
-    at_once: int,
-    monitor: Monitor,
-    view: View | None = None,
-    then: Callable[[Job], None] = lambda job: None,
-) -> None:
-    runner.run_all(jobs, at_once, monitor, then)
-    if any(job.bed is not None for job in jobs):
-        from aqmlab.live import runs
-
-        runs.run_all(jobs, view or Unseen())
-
-
-@contextlib.contextmanager
-def _interruptible(jobs: Sequence[Job], folder: Path) -> Iterator[None]:
-    """Says of Ctrl-C what is finished by then."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        done = sum(map(runner.is_finished, jobs))
-        raise Interrupted(
-            f"stopped: {done} of {len(jobs)} runs are finished in {folder}; the same command with --resume goes on"
-        ) from None
 
 
 def _is_result(item: object) -> bool:
@@ -547,7 +409,7 @@ def _variants(
     first, *rest = what
     check_together(what)
     assert not isinstance(first, Result)
-    source = _source(first, changes, None)
+    source = prepared.read(first, changes, None)
     if not rest:
         if not variants.has_variants(source):
             raise BadInput(
@@ -558,7 +420,7 @@ def _variants(
     # A policy is called by its file.
     others = [str(item) if brought.is_file(str(item)) else item for item in rest if not isinstance(item, Result)]
     if all(not isinstance(item, str) or _names_file(item) for item in others):
-        return None, variants.from_files([source, *(_source(item, changes, None) for item in others)])
+        return None, variants.from_files([source, *(prepared.read(item, changes, None) for item in others)])
     written = variants.written_out(source, [str(item) for item in others])
     return written, variants.from_file(written)
 

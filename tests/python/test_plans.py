@@ -6,7 +6,7 @@ import pytest
 
 import aqmlab
 import fake_native
-from aqmlab import api, bounds, engine
+from aqmlab import bounds, engine, prepared
 from aqmlab.errors import BadInput
 from aqmlab.sweep import grid, plan, sweeps
 from conftest import BASE
@@ -94,7 +94,7 @@ def test_what_is_done_for_a_variant_does_not_grow_with_their_number(monkeypatch,
     read = []
     monkeypatch.setattr(fake_native, "disciplines", lambda given=fake_native.disciplines: (read.append(1), given())[1])
     engine._disciplines.cache_clear()
-    monkeypatch.setattr(api, "_make", lambda *_: pytest.fail("enough"))
+    monkeypatch.setattr(prepared, "make", lambda *_: pytest.fail("enough"))
     text = POPULATION + "".join(
         f'[[variant]]\nname = "{k}"\nlink.qdisc = {{ kind = "pfifo", limit = "{k}p" }}\n' for k in range(1, count + 1)
     )

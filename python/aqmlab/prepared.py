@@ -1,0 +1,173 @@
+"""From what somebody asks for to runs that are ready to be made: read, checked, calibrated, laid out in folders."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from aqmlab import arguments, bounds, doubts, engine, reference, scenario, toml_text, units
+from aqmlab.comparison import Entry
+from aqmlab.engine import Resolved
+from aqmlab.errors import BadInput, Interrupted
+from aqmlab.laws import brought
+from aqmlab.live import witnesses
+from aqmlab.progress import NOTHING, Foreseen, Monitor, Silent, Size, Unseen, View
+from aqmlab.runs import calibration, planning, runner
+from aqmlab.runs.calibration import Calibration
+from aqmlab.runs.loads import Loads
+from aqmlab.runs.runner import Job
+from aqmlab.scenario import ScenarioLike, Source
+from aqmlab.variants import Variant
+
+
+def read(scenario_like: ScenarioLike, changes: Mapping[str, Any] | None, seed: int | None) -> Source:
+    """Reads a scenario with what is changed of it. Code that an argument names is allowed from then on."""
+    edits = arguments.changes(changes, "set")
+    brought.allow_in(edits.values())
+    if isinstance(scenario_like, Mapping):
+        brought.allow_in(brought.named_in(dict(scenario_like)))
+    source = scenario.read(scenario_like)
+    if seed is not None:
+        edits["seed"] = seed
+    return source.with_changes(edits)
+
+
+def resolve(source: Source, reps: int) -> Resolved:
+    """Has the engine check a scenario that is to be run so often."""
+    check_reps(reps)
+    return source.resolve()
+
+
+@planning.uncollected()
+def resolve_all(wanted: Sequence[Variant]) -> list[Resolved]:
+    """Has the engine check the scenario of every variant, and says what is doubtful in one."""
+    resolved = planning.resolved([variant.source for variant in wanted])
+    for variant, item in zip(wanted, resolved, strict=True):
+        if not variant.uncongested:
+            doubts.of(item, variant.source.tree)
+    return resolved
+
+
+def check_reps(reps: int) -> None:
+    """Refuses a number of runs that is none, or too large for a plan."""
+    bounds.check_plan(arguments.whole(reps, "reps"), "reps")
+
+
+def jobs_at_once(jobs: int | None) -> int:
+    """So many runs are made at a time."""
+    return runner.default_jobs() if jobs is None else arguments.whole(jobs, "jobs")
+
+
+def listener(monitor: Monitor | None) -> Monitor:
+    """Who hears of runs: nobody, if nobody was given."""
+    if monitor is not None and not isinstance(monitor, Monitor):
+        raise BadInput(f"monitor: {monitor!r}: expected a listener with expect, share, begin, tick and end")
+    return monitor or Silent()
+
+
+def rate_bps(text: str | None) -> float | None:
+    """The rate of the uncongested link in bit/s, if one is asked for."""
+    return None if text is None else units.rate_bps(text, "uncongested_rate")
+
+
+def calibrate(
+    resolved: Sequence[Resolved],
+    at_once: int,
+    monitor: Foreseen,
+    uncongested_rate: str | None,
+    sizes: Sequence[Size] = (),
+    fresh: bool = False,
+) -> list[list[Calibration]]:
+    """The populations of some scenarios; `sizes` are those of the runs that come after."""
+    loads, rate = Loads(fresh), rate_bps(uncongested_rate)
+    asked = [loads.ask(item, rate) for item in resolved]
+    if not loads.are_known:
+        monitor.foresee(len(sizes), sum(sizes, NOTHING))
+        try:
+            loads.find(at_once, monitor.told)
+        except KeyboardInterrupt:
+            raise Interrupted("stopped while calibrating; nothing was run yet") from None
+    return [loads.of(each) for each in asked]
+
+
+def _uncongested(resolved: Resolved, uncongested_rate: str | None) -> Resolved:
+    tree = calibration.engine_tree(resolved)
+    rates = reference.rates(tree, resolved.origin, rate_bps(uncongested_rate))
+    return engine.resolve(toml_text.dumps(reference.uncongested(tree, rates, resolved.origin)), resolved.origin)
+
+
+def on_its_link(variant: Variant, resolved: Resolved, uncongested_rate: str | None) -> Resolved:
+    """The scenario of a variant: the reference's is on another link."""
+    return _uncongested(resolved, uncongested_rate) if variant.uncongested else resolved
+
+
+def runs_of(resolved: Resolved, calibrations: Sequence[Calibration], reps: int, folder: Path, label: str) -> list[Job]:
+    """The runs of one result, populations put in place of loads."""
+    tree = calibration.engine_tree(resolved) if calibrations else {}
+    for found in calibrations:
+        tree = scenario.with_users(tree, found.traffic, found.users)
+    # What is resolved resolves to itself.
+    first = engine.resolve(toml_text.dumps(tree), resolved.origin) if calibrations else resolved
+    notes = [{key: item for key, item in found.as_dict().items() if key != "cached"} for found in calibrations]
+    seed = int(first.scenario.get("seed", 1))
+    planned = []
+    for k in range(reps):
+        final = first if k == 0 else engine.resolve(first.toml, first.origin, [("seed", str(seed + k))])
+        place, name = (folder, label) if reps == 1 else (folder / f"rep-{k + 1}", f"{label}, run {k + 1}")
+        planned.append(Job(name, final, place, notes))
+    return planned
+
+
+@planning.uncollected()
+def columns_of(
+    wanted: Sequence[Variant],
+    resolved: Sequence[Resolved],
+    calibrations: Sequence[Sequence[Calibration]],
+    reps: int,
+    folder: Path,
+    asked: Sequence[witnesses.Witness],
+    uncongested_rate: str | None,
+) -> tuple[dict[str, list[Job]], list[Entry]]:
+    """The runs of each variant and of each witness of it, and where they shall lie."""
+    jobs_of: dict[str, list[Job]] = {}
+    entries: list[Entry] = []
+    for variant, item, found in zip(wanted, resolved, calibrations, strict=True):
+        item = on_its_link(variant, item, uncongested_rate)
+        place = scenario.slug(variant.name)
+        planned = runs_of(item, found, reps, folder / place, variant.name)
+        jobs_of[variant.name] = [replace(job, is_reference=True) for job in planned] if variant.uncongested else planned
+        entries.append(Entry(variant.name, place, variant.uncongested))
+        for witness in asked if not variant.uncongested else ():
+            called = witness.called(variant.name)
+            planned = runs_of(witness.changed(item), found, reps, folder / scenario.slug(called), called)
+            jobs_of[called] = [replace(job, bed=witness.bed) for job in planned]
+            entries.append(Entry(called, scenario.slug(called), False, witness.name, variant.name))
+    return jobs_of, entries
+
+
+def make(
+    jobs: Sequence[Job],
+    at_once: int,
+    monitor: Monitor,
+    view: View | None = None,
+    then: Callable[[Job], None] = lambda job: None,
+) -> None:
+    """Makes the runs: those of the simulator, then those between real stacks."""
+    runner.run_all(jobs, at_once, monitor, then)
+    if any(job.bed is not None for job in jobs):
+        from aqmlab.live import runs
+
+        runs.run_all(jobs, view or Unseen())
+
+
+@contextlib.contextmanager
+def interruptible(jobs: Sequence[Job], folder: Path) -> Iterator[None]:
+    """Says of Ctrl-C what is finished by then."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        done = sum(map(runner.is_finished, jobs))
+        raise Interrupted(
+            f"stopped: {done} of {len(jobs)} runs are finished in {folder}; the same command with --resume goes on"
+        ) from None
