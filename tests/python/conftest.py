@@ -3,6 +3,7 @@
 import signal
 import sys
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import fake_native  # noqa: E402
 from aqmlab import _native as native  # noqa: E402
 from aqmlab import engine  # noqa: E402
+from aqmlab.laws import brought  # noqa: E402
 from aqmlab.live import plan, preflight, process, runs  # noqa: E402
 from aqmlab.live.settings import Settings  # noqa: E402
 from aqmlab.results import settled  # noqa: E402
@@ -101,3 +103,19 @@ def hears_signals() -> None:
 def compiled(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The compiled engine in the place of the stand-in."""
     monkeypatch.setattr(engine, "native", NATIVE)
+
+
+@pytest.fixture
+def nothing_allowed(compiled: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiled engine, in a process that was allowed to run no code of a scenario's yet."""
+    monkeypatch.setattr(brought, "_ALLOWED", ContextVar("allowed", default=frozenset()))
+
+
+@pytest.fixture
+def link(tmp_path: Path) -> Path:
+    """A scenario for laws of tests' own: `own_laws.SCENARIO` in a file."""
+    from own_laws import SCENARIO
+
+    path = tmp_path / "link.toml"
+    path.write_text(SCENARIO)
+    return path

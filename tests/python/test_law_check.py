@@ -1,22 +1,16 @@
 """`aqmlab check`: laws that keep their promises pass, of others it says what is wrong. Needs the compiled engine."""
 
 import json
-from contextvars import ContextVar
 from pathlib import Path
 
 import pytest
 
-from aqmlab import cli, engine
-from aqmlab.laws import brought
+from aqmlab import cli
 from aqmlab.runs import law_check
-from conftest import NATIVE, ROOT
-from test_laws import BUILT_IN, own
+from conftest import ROOT
+from own_laws import BUILT_IN, own
 
-
-@pytest.fixture(autouse=True)
-def compiled(stand_in, monkeypatch):
-    monkeypatch.setattr(engine, "native", NATIVE)
-    monkeypatch.setattr(brought, "_ALLOWED", ContextVar("allowed", default=frozenset()))
+pytestmark = pytest.mark.usefixtures("nothing_allowed")
 
 
 def checked(path: Path, capsys) -> tuple[int, dict]:

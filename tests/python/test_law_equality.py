@@ -16,7 +16,7 @@ from oracle import vectors
 from oracle.frame import Told
 from oracle.settings import Dice, Site
 from oracle.traces import Story
-from test_laws import BUILT_IN, library
+from own_laws import BUILT_IN, library
 
 WAYS = ("compiled", "interpreted", "library")
 TRACES, EACH = 1000, 10

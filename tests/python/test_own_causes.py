@@ -11,7 +11,7 @@ import aqmlab
 from aqmlab import cli
 from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.laws import brought
-from test_laws import SCENARIO, library
+from own_laws import SCENARIO, library
 
 LAW = '''
 import aqmlab
@@ -108,13 +108,6 @@ const struct aqmlab_law *aqmlab_law_table(void) { return &law; }
 @pytest.fixture(autouse=True)
 def compiled_engine(compiled):
     """Every test needs it."""
-
-
-@pytest.fixture
-def link(tmp_path) -> Path:
-    path = tmp_path / "link.toml"
-    path.write_text(SCENARIO)
-    return path
 
 
 def written(tmp_path: Path, text: str) -> Path:

@@ -4,7 +4,6 @@ repeats or hides a packet is named, with the story. Needs the compiled engine.""
 import os
 import re
 import shlex
-from contextvars import ContextVar
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,11 @@ from aqmlab.laws import brought
 from aqmlab.live import kernel
 from aqmlab.progress import Silent
 from aqmlab.runs import apart, law_check
-from conftest import NATIVE, ROOT
+from conftest import ROOT
+from own_laws import KERNEL, command, library, of_a_sweep, run
 from test_law_check import checked
-from test_laws import KERNEL, SCENARIO, command, library, of_a_sweep, run
+
+pytestmark = pytest.mark.usefixtures("nothing_allowed")
 
 SOURCE = '''
 import heapq
@@ -53,18 +54,6 @@ class Mine:
         self.sent = self.waiting.popleft() if self.waiting else None
         return self.sent
 '''
-
-
-@pytest.fixture(autouse=True)
-def compiled(stand_in, monkeypatch):
-    monkeypatch.setattr(engine, "native", NATIVE)
-    monkeypatch.setattr(brought, "_ALLOWED", ContextVar("allowed", default=frozenset()))
-
-
-@pytest.fixture
-def link(tmp_path):
-    (tmp_path / "link.toml").write_text(SCENARIO)
-    return tmp_path / "link.toml"
 
 
 def own(tmp_path: Path, offer: str = "pass", take: str = "pass", how: str = "") -> Path:

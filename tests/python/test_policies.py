@@ -10,7 +10,6 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from contextvars import ContextVar
 from pathlib import Path
 
 import gymnasium
@@ -26,13 +25,9 @@ from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.gym import Link, Policy
 from aqmlab.laws import brought, observed, policy
 from aqmlab.live import kernel
-from conftest import NATIVE, ROOT
+from conftest import ROOT
 
-
-@pytest.fixture(autouse=True)
-def compiled(stand_in, monkeypatch):
-    monkeypatch.setattr(engine, "native", NATIVE)
-    monkeypatch.setattr(brought, "_ALLOWED", ContextVar("allowed", default=frozenset()))
+pytestmark = pytest.mark.usefixtures("nothing_allowed")
 
 
 def layers(env: Link, seed: int = 1) -> list:

@@ -1,0 +1,239 @@
+"""What is no law is refused with its line; a law that misbehaves, breaks or never ends is named, and no finished run is
+lost. Needs the compiled engine."""
+
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import aqmlab
+from aqmlab import cli, sweep
+from aqmlab.errors import BadInput, Misbehaved
+from aqmlab.laws import brought, patience
+from aqmlab.progress import Silent
+from aqmlab.runs import apart
+from own_laws import COUNTS, library, of_a_sweep, own, run
+
+pytestmark = pytest.mark.usefixtures("nothing_allowed")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("open('x')", r"mine.py:14: Mine.on_arrival cannot be compiled"),
+        ("self.other = 3", r"mine.py:14: Mine has no field other; expected it in the class"),
+        ("self.seen += packet.sojourn", r"mine.py:14: packet has no sojourn; expected one of now_ns, .*sojourn_ns"),
+        ("return aqmlab.SIGNL", r"mine.py:14: Mine.on_arrival cannot be compiled: .*SIGNL"),
+        ("return 'drop'", r"mine.py:\d+: Mine.on_arrival answers .*; expected a verdict on every way through it"),
+        ("return 0.5", r"mine.py:14: Mine.on_arrival answers a fraction; expected a verdict on every way through it"),
+        ("if self.seen > 9: return True", r"mine.py:14: Mine.on_arrival answers True or False; expected a verdict"),
+        ("self.seen = 0.9 * self.seen", r"mine.py:14: Mine.seen begins as 0 and is given a fraction; expected it"),
+        ("self.every += 0.5", r"mine.py:14: Mine.every begins as a whole number and is given a fraction"),
+    ],
+)
+def test_what_cannot_be_compiled_is_refused_with_its_line(link, tmp_path, body, said):
+    with pytest.raises(BadInput, match=said):
+        run(link, str(own(tmp_path, body)))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = 1\n", "declares 0 laws; expected one class with @aqmlab.law"),
+        ("x = (\n", "mine.py:1: '\\(' was never closed; expected Python"),
+        ("import nothing_of_the_kind\n", "ModuleNotFoundError: No module named 'nothing_of_the_kind'"),
+        (COUNTS.format(body="pass", how="").replace("on_arrival", "on_arival"), "expected a method on_arrival or"),
+        (COUNTS.format(body="pass", how='(tick="5ms")'), "expected a method tick and how often it is called"),
+        (
+            COUNTS.format(body="pass", how="") + "\n    def on_departur(self, packet): return 0\n",
+            "mine.py:17: Mine.on_departur: expected a method that the engine calls, which are prepare, on_arrival",
+        ),
+        (
+            COUNTS.format(body="pass", how="") + "\n    def on_idle(self): pass\n",
+            r"mine.py:17: Mine.on_idle\(self\): expected \(self, queue\)",
+        ),
+        (
+            COUNTS.format(body="pass", how='(tick="often")') + "\n    def tick(self, queue): pass\n",
+            "Mine: tick: often: expected a time such as 15ms, or the name of a parameter",
+        ),
+        (
+            COUNTS.format(body="pass", how="").replace("(50,", "('20 parsecs',"),
+            "mine.py:10: parameter: '20 parsecs': expected a number, or a text such as 5ms",
+        ),
+        (COUNTS.format(body="pass", how="(tick=5)"), "Mine: tick: 5: expected a time, as in @aqmlab.law"),
+        (
+            COUNTS.format(body="pass", how="").replace("(50,", "('5ms',"),
+            r"mine.py:10: parameter: low: 1: expected a text with a unit, as the default '5ms' has",
+        ),
+        (COUNTS.format(body="pass", how='(name="pi")'), "called pi, as one that is built in: expected another name"),
+        (
+            COUNTS.format(body="pass", how="").replace("seen = 0", "seen = []"),
+            "Mine.seen: list: expected a plain number",
+        ),
+    ],
+)
+def test_what_is_no_law_is_refused(link, tmp_path, text, said):
+    (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(BadInput, match=said):
+        run(link, str(tmp_path / "mine.py"))
+
+
+@pytest.mark.parametrize(
+    "words", [["check"], ["explain"], ["compare", "link.toml", "pfifo"]], ids=lambda words: words[0]
+)
+def test_a_scenario_is_no_law(link, monkeypatch, capsys, words):
+    monkeypatch.chdir(link.parent)
+    assert cli.invoke([*words, "link.toml"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "link.toml" in said and "expected" in said, said
+    if words == ["check"]:
+        assert said.endswith("link.toml: is no law; expected a file whose name ends in .py, .so, .onnx\n")
+
+
+@pytest.mark.parametrize("code", ["while True: pass", "import time; time.sleep(60)"])
+def test_a_file_that_never_ends_while_it_is_imported_is_refused(tmp_path, monkeypatch, code):
+    monkeypatch.setattr(patience, "LOADING_S", 0.3)
+    (tmp_path / "mine.py").write_text(f"{code}\n")
+    said = r"mine.py: still runs 0.3 s after it was loaded; expected a file whose own code ends"
+    with pytest.raises(BadInput, match=said):
+        brought.of_file(tmp_path / "mine.py")
+    if "sleep" not in code:
+        with ThreadPoolExecutor(1) as pool, pytest.raises(BadInput, match=said):
+            pool.submit(brought.of_file, tmp_path / "mine.py").result()
+    assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("__builtin_trap();", "was ended by SIG(ILL|TRAP) while it was loaded; expected a library that can be loaded"),
+        ("for (volatile int k = 0;;) k++;", "still runs 1 s after it was loaded"),
+    ],
+)
+@pytest.mark.parametrize("where", ["int aqmlab_law_table", "__attribute__((constructor)) static int begins"])
+def test_a_library_that_breaks_or_never_ends_while_it_is_loaded_is_refused(tmp_path, monkeypatch, code, said, where):
+    monkeypatch.setattr(patience, "LOADING_S", 1.0)
+    (tmp_path / "bad.c").write_text(f"{where}(void) {{ {code} return 0; }}\n")
+    made = library("bad", tmp_path, source=tmp_path / "bad.c")
+    with pytest.raises(BadInput, match=f"bad.so: {said}"):
+        brought.of_file(made)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("packet.chance(2.0)", "the law mine drew with probability 2: expected one from 0 to 1"),
+        ("packet.chance(float('nan'))", "the law mine drew with probability NaN"),
+        ("return 77", "the law mine answered 77, which is no verdict"),
+        ("return aqmlab.MARK", "the law mine marked a packet that may not be marked"),
+        ("self.seen = self.seen // (packet.size - packet.size)", "the law mine failed"),
+    ],
+)
+@pytest.mark.parametrize("how", ["", "(compiled=False)"])
+def test_a_law_that_misbehaves_is_named_and_loses_no_finished_run(link, tmp_path, body, said, how):
+    out = tmp_path / "out"
+    with pytest.raises(Misbehaved) as failed:
+        aqmlab.compare(link, "pfifo", str(own(tmp_path, body, how)), set={"duration": "3s"}, out=out, jobs=1)
+    assert said in str(failed.value)
+    if how and "//" in body:
+        assert "ZeroDivisionError" in str(failed.value) and "mine.py:14" in str(failed.value)
+    assert (out / "pfifo/manifest.json").exists()
+
+
+def test_a_law_that_fails_is_named_with_the_run(link, tmp_path, capsys):
+    path = own(tmp_path, "math.sqrt(-1.0 - self.seen) if self.every == 7 else 0", "(compiled=False)")
+    path.write_text(path.read_text().replace("import aqmlab", "import math\n\nimport aqmlab"))
+    with pytest.raises(Misbehaved, match=r"^mine every 7: the law mine failed"):
+        aqmlab.compare(link, f"{path}", "mine every 7", set={"duration": "3s"})
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        f'[scenario]\nduration = "3s"\nlink.qdisc = {{ kind = "{path}" }}\ntraffic = [{{ kind = "bulk" }}]\n'
+        '[[grid]]\nname = "all"\n[[grid.axis]]\nname = "every"\nkey = "link.qdisc.every"\nvalues = [50, 7]\n'
+    )
+    capsys.readouterr()
+    assert cli.invoke(["sweep", str(file), "--allow-code", "-o", str(tmp_path / "out")]) != 0
+    assert "aqmlab: all/7, seed 1: the law mine failed" in capsys.readouterr().err
+
+
+def test_a_wrong_answer_is_placed_in_the_file_of_the_law(link, tmp_path):
+    path = own(tmp_path, 'return "x"', "(compiled=False)")
+    begins = path.read_text()[: path.read_text().index("def on_arrival")].count("\n") + 1
+    with pytest.raises(Misbehaved, match=rf"on_arrival answered 'x', .* \({path}:{begins}\)$"):
+        run(link, str(path))
+
+
+def test_a_gauge_that_begins_as_a_whole_number_shows_no_fraction(link, tmp_path):
+    path = own(tmp_path, "self.seen = self.seen + 0.5", '(compiled=False, gauges={"seen": "Packets."})')
+    with pytest.raises(Misbehaved, match=r"seen begins as a whole number and is 1\.5; expected .* seen = 0\.0"):
+        run(link, str(path))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            "self.seen = self.seen + 0.5",
+            r"seen begins as a whole number and is 1\.5; expected .* seen = 0\.0, or .* int",
+        ),
+        ("self.every += 0.5", r"every begins as a whole number and is \d+\.5; expected"),
+        ("self.seen = float('nan')", r"seen begins as a whole number and is nan; expected"),
+    ],
+)
+def test_a_whole_field_takes_no_fraction_in_the_interpreter_either(link, tmp_path, body, said):
+    path = own(tmp_path, body, "(compiled=False)")
+    with pytest.raises(Misbehaved, match=said):
+        run(link, str(path))
+
+
+@pytest.mark.parametrize("body", ["self.seen = 4.0", "self.seen = True", "self.seen = 10**20"])
+def test_a_whole_field_takes_whole_numbers_however_they_are_written(link, tmp_path, body):
+    assert run(link, str(own(tmp_path, body, "(compiled=False)")))
+
+
+@pytest.mark.parametrize("how", ["", "(compiled=False)"])
+def test_a_law_that_never_ends_is_named(link, tmp_path, monkeypatch, how):
+    monkeypatch.setattr(apart, "SILENCE_S", 1.5)
+    path = own(tmp_path, "while self.seen > 500: pass", how)
+    with pytest.raises(Misbehaved, match=r"gave no sign of life for 1.5 s after .* it ran the code of mine \("):
+        aqmlab.compare(link, "pfifo", str(path), set={"duration": "3s"}, out=tmp_path / "out", jobs=1)
+    assert (tmp_path / "out/pfifo/manifest.json").exists()
+    with pytest.raises(Misbehaved, match=r"gave no sign of life for 1.5 s after .* it ran the code of mine \("):
+        list(sweep.InProcess().each(of_a_sweep(link, path), Silent()))
+
+
+@pytest.mark.parametrize(
+    ("body", "is_straight"),
+    [
+        ("self.seen = max(self.seen, int(math.sqrt(4.0)) + halved(3))", True),
+        ("while self.seen > 500: pass", False),
+        ("for _ in range(3): self.seen += 0", False),
+        ("self.seen += endless(3)", False),
+        ("self.seen += TABLE[2]", False),
+    ],
+)
+def test_a_compiled_law_runs_in_this_process_where_each_call_surely_ends(tmp_path, body, is_straight):
+    path = own(tmp_path, body)
+    functions = "def halved(n):\n    return n // 2\n\n\ndef endless(n):\n    return 0 if n < 0 else endless(n + 1)\n"
+    path.write_text(
+        path.read_text().replace(
+            "import aqmlab\n", f"import math\n\nimport aqmlab\n\nTABLE = (1, 2, 3)\n\n\n{functions}"
+        )
+    )
+    assert brought.of_file(path).runs_apart is not is_straight
+
+
+def test_a_library_that_breaks_its_process_is_named(link, tmp_path):
+    code = tmp_path / "breaks.c"
+    code.write_text(
+        '#include "aqmlab_law.h"\nstatic int32_t arrival(void *s, const struct aqmlab_facts *f)\n'
+        "{ return f->now_ns > 1000000000 ? *(volatile int32_t *)0 : 0; }\n"
+        'static const struct aqmlab_law law = {.version = AQMLAB_LAW_VERSION, .name = "breaks", .tick_param = -1,\n'
+        ".on_arrival = arrival};\nconst struct aqmlab_law *aqmlab_law_table(void) { return &law; }\n"
+    )
+    made = library("breaks", tmp_path, "-Wno-unused-parameter", source=code)
+    with pytest.raises(Misbehaved) as failed:
+        aqmlab.compare(link, "pfifo", str(made), set={"duration": "3s"}, out=tmp_path / "out", jobs=1)
+    assert "was ended by SIGSEGV" in str(failed.value) and "breaks (" in str(failed.value)
+    assert (tmp_path / "out/pfifo/manifest.json").exists()
+    with pytest.raises(Misbehaved, match=r"was ended by SIGSEGV .* it ran the code of breaks \("):
+        list(sweep.Processes(1).each(of_a_sweep(link, made), Silent()))
