@@ -4,7 +4,6 @@ import importlib.util
 import pickle
 import subprocess
 import sys
-from contextvars import ContextVar
 
 import gymnasium
 import numpy as np
@@ -15,19 +14,13 @@ from gymnasium.utils.env_checker import check_env
 import aqmlab
 import aqmlab.gym
 from agents import NAME, SCENARIO, WEB, are_equal, episode, random_actions
-from aqmlab import engine
 from aqmlab.errors import BadInput
 from aqmlab.gym import Link
-from aqmlab.laws import brought, observed
+from aqmlab.laws import observed
 from aqmlab.laws.observed import QUANTITIES, Eyes, Range, Seen
-from conftest import NATIVE, ROOT
+from conftest import ROOT
 
-
-@pytest.fixture(autouse=True)
-def compiled(stand_in, monkeypatch):
-    monkeypatch.setattr(engine, "native", NATIVE)
-    monkeypatch.setattr(brought, "_ALLOWED", ContextVar("allowed", default=frozenset()))
-
+pytestmark = pytest.mark.usefixtures("nothing_allowed")
 
 ACTIONS = [
     "probability",

@@ -1,0 +1,305 @@
+"""What `aqmlab tc --read` makes of lines and dumps: whole ones, those cut off, and those that are not understood."""
+
+import json
+import re
+from random import Random
+
+import pytest
+
+from aqmlab.errors import BadInput
+from aqmlab.tc import quantities as q
+from aqmlab.tc.dump import parse
+from tc_lines import DATA, link_of, written
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+GOOD = """qdisc htb 1: root refcnt 2 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 1000
+qdisc codel 10: parent 1:1 limit 500p target 4ms interval 70ms ecn
+class htb 1:1 root leaf 10: prio 0 rate 10Mbit ceil 10Mbit burst 1600b cburst 1600b
+"""
+
+
+@pytest.mark.parametrize("name", ["fq_codel-all.json", "red-ecn.txt", "cake-alone.json", "drr.txt"])
+def test_a_dump_cut_off_anywhere_keeps_the_rest(name):
+    whole = (DATA / name).read_text()
+    if name.endswith("txt"):
+        whole = re.split(r"root@router:~# tc -s -d qdisc show\n", whole)[1]
+    step = max(1, len(whole) // 150)
+    complete = link_of(whole, rate="10mbit")[0]["qdisc"]
+    for end in range(0, len(whole), step):
+        try:
+            link, found = link_of(whole[:end], rate="10mbit")
+        except BadInput as error:
+            assert "no qdisc in it" in str(error) and "\n" not in str(error)
+            continue
+        qdisc = link.get("qdisc", {})
+        if qdisc.get("kind") == complete["kind"]:
+            wrong = {key for key in qdisc if key in complete and not q.same(qdisc[key], complete[key])}
+            # A number may be cut in two, and a word that stands alone may be beyond the cut.
+            assert len(wrong - {"ecn", "mark_until"}) <= 1 or found.notes, (end, wrong)
+
+
+def test_a_json_dump_that_is_cut_off_says_so():
+    whole = (DATA / "fq_codel-all.json").read_text()
+    link, found = link_of(whole[: whole.index('"flows"')], rate="10mbit")
+    assert link["qdisc"]["limit"] == "1000p" and "flows" not in link["qdisc"]
+    assert found.notes[0].startswith("line 1:") and "cut off" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("dump", "word"),
+    [
+        ("qdisc choke 10: dev lo root refcnt 2 limit m min 5p max 15p ewma 5\n", "limit"),
+        ("qdisc red 10: dev lo root refcnt 2 limit m min 5Kb max 15Kb ewma 5\n", "limit"),
+        ("tc qdisc add dev lo root handle 10: choke limit m\n", "limit"),
+        ('[{"kind": "netem", "dev": "lo", "root": true, "options": {"delay": {"delay": {}}}}]', "delay"),
+        ('[{"kind": "fq_codel", "dev": "lo", "root": true, "options": {"limit": Infinity}}]', "limit"),
+        ('[{"kind": "fq_codel", "dev": "lo", "root": true, "options": {"limit": 1%s}}]' % ("0" * 400), "limit"),
+        ('[{"kind": "tbf", "dev": "lo", "root": true, "options": {"rate": NaN, "limit": NaN}}]', "limit"),
+    ],
+)
+def test_what_is_no_number_is_named(dump, word):
+    _, found = link_of(dump, rate="10mbit")
+    assert any(word in note and "expected" in note for note in found.notes), found.notes
+
+
+def test_framing_that_is_no_table_says_nothing():
+    link, _ = link_of('[{"kind": "codel", "dev": "lo", "root": true, "stab": 7, "options": {}}]', rate="10mbit")
+    assert link["qdisc"]["kind"] == "codel"
+
+
+def test_what_is_not_understood_is_named_with_line_and_word():
+    text = GOOD.replace("ecn", "ecn fancy 7").replace("limit 500p", "limit many")
+    link, found = link_of(text + "qdisc hfsc 5: dev lo root refcnt 2 default 1\n")
+    assert link["qdisc"] == {"kind": "codel", "target": "4ms", "interval": "70ms", "ecn": True, "dialect": "linux"}
+    assert found.notes[:2] == (
+        "line 2: 'fancy 7': not a word of codel that aqmlab knows",
+        "line 4: 'hfsc': a qdisc that aqmlab does not know",
+    )
+    assert any("line 2: limit 'many'" in note for note in found.notes)
+
+
+def test_prompts_wrapped_lines_and_other_commands_are_passed_over():
+    text = (
+        "[me@box ~]$ uptime\n 10:00 up 3 days\n[me@box ~]$ sudo -n /usr/sbin/tc -d qdisc show dev eth7\n"
+        + GOOD.replace(" interval", "\ninterval")
+        + "[me@box ~]$ exit\n"
+    )
+    link, found = link_of(text)
+    assert link["qdisc"]["interval"] == "70ms" and found.notes == ()
+
+
+def test_the_port_with_a_shaper_is_forward_and_the_next_one_back():
+    two = "".join(
+        f"qdisc {kind} {number}: dev {dev} root refcnt 2 {words}\n"
+        for kind, number, dev, words in (
+            ("noqueue", 0, "lo", ""),
+            ("fq_codel", 0, "wlan0", "limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms"),
+            ("tbf", 1, "eth0", "rate 20Mbit burst 5Kb lat 70ms"),
+            ("cake", 2, "eth1", "bandwidth 5Mbit besteffort rtt 100ms noatm overhead 18"),
+        )
+    )
+    link, _ = link_of(two)
+    assert (link["rate"], link["reverse_rate"]) == ("20mbit", "5mbit")
+    # tc-tbf(8): what 70 ms send, and the bucket.
+    assert link["qdisc"] == {"kind": "bfifo", "limit": f"{20_000_000 // 8 * 70 // 1000 + 5120}b"}
+    assert link["reverse_qdisc"]["bandwidth"] == "5mbit"
+    assert link_of(two, dev="eth1")[0]["overhead"] == "18b"
+    assert link_of(two, dev="wlan0", rate="9mbit")[0]["qdisc"]["kind"] == "fq_codel"
+    with pytest.raises(BadInput, match="--dev eth9: expected one of lo, wlan0, eth0, eth1"):
+        link_of(two, dev="eth9")
+
+
+def test_of_classes_the_default_one_is_taken_and_it_borrows_from_the_outermost():
+    text = (
+        "qdisc htb 1: root refcnt 2 r2q 10 default 0x20 direct_packets_stat 0 direct_qlen 1000\n"
+        "qdisc sfq 10: parent 1:10 limit 127p quantum 1514b depth 127 divisor 1024 \n"
+        "qdisc pie 20: parent 1:20 limit 1000p target 15ms tupdate 15ms alpha 2 beta 20 \n"
+        "class htb 1:1 root rate 100Mbit ceil 100Mbit burst 1600b cburst 1600b \n"
+        "class htb 1:10 parent 1:1 leaf 10: prio 0 rate 80Mbit ceil 100Mbit burst 1600b cburst 1600b \n"
+        "class htb 1:20 parent 1:1 leaf 20: prio 0 rate 20Mbit ceil 100Mbit burst 1600b cburst 1600b \n"
+    )
+    link, found = link_of(text)
+    assert link["rate"] == "100mbit" and link["qdisc"]["kind"] == "pie"
+    assert found.notes == ("line 2: sfq 10: below 1:10 is a further queue, left aside",)
+
+
+def test_statistics_are_comments():
+    first = GOOD.replace("ecn\n", "ecn\n Sent 9000 bytes 90 pkt (dropped 10, overlimits 0 requeues 0)\n")
+    found = link_of(first)[1]
+    assert "#   that is 100 packets, of which 10 % were lost\n[link.qdisc]" in found.text
+    later = GOOD.replace("ecn\n", "ecn\n Sent 9900 bytes 99 pkt (dropped 101, overlimits 0 requeues 0)\n")
+    assert "that is 200 packets, of which 50.5 % were lost" in link_of(first + later)[1].text
+
+
+def test_without_a_shaper_the_rate_is_asked_for():
+    text = GOOD.splitlines()[1].replace("parent 1:1", "root refcnt 2")
+    with pytest.raises(BadInput, match="no shaper says the link's rate; expected --rate"):
+        link_of(text)
+    assert link_of(text, rate="1gbit")[0]["rate"] == "1gbit"
+    with pytest.raises(BadInput, match="tc class show"):
+        link_of("\n".join(GOOD.splitlines()[:2]))
+
+
+@pytest.mark.parametrize(
+    "line, qdisc",
+    [
+        ("tc qdisc add dev eth0 root fq_codel limit 800 noecn", {"limit": "800p", "ecn": False}),
+        ("tc qdisc replace dev eth0 root pie target 20000", {"target": "20ms"}),
+        ("# tc qdisc add dev eth0 root sfq perturb 10", {"perturb": "10s"}),
+        ("$ sudo tc qdisc change dev eth0 root \\\n  red limit 400kb min 30k max 90k avpkt 1000 burst 55 \\\n ecn",
+         {"limit": "409600b", "min": "30720b", "wq": 2**-5, "mean_packet": "1000b", "ecn": True}),
+        ("tc qdisc add dev eth0 root red limit 400000 avpkt 1000 adaptive",
+         {"kind": "ared", "max": "100000b", "min": "33333b", "probability": 0.02, "wq": 2.0**-5}),
+        # As the kernel showed of these lines: ewma 4, ewma 6.
+        ("tc qdisc add dev eth0 root red limit 60000 avpkt 500 min 5000 max 15000 burst 20", {"wq": 2.0**-4}),
+        ("tc qdisc add dev eth0 root choke limit 1000 bandwidth 10mbit", {"max": "250p", "min": "83p", "wq": 2.0**-6}),
+        ("tc qdisc add dev eth0 root cake bandwidth 5mbit metro docsis",
+         {"rtt_keyword": "metro", "overhead_keyword": "docsis", "overhead": 18}),
+        ("tc qdisc add dev eth0 root cake bandwidth 5mbit", {"overhead": 14}),
+        ("tc qdisc add dev eth0 root fq", {"kind": "drr", "dialect": "linux"}),
+        ("tc qdisc add dev eth0 root red limit 1Mb min 30k max 90k avpkt 1000 burst 55 adaptive", {"kind": "ared"}),
+    ],
+)  # fmt: skip
+def test_command_lines_are_read(line, qdisc):
+    found = link_of(line, rate="10mbit")[0]["qdisc"]
+    assert {key: found.get(key) for key in qdisc} == qdisc
+
+
+def test_dualpi2_as_its_tc_prints_it():
+    """No kernel with it was at hand: text and JSON as iproute2's q_dualpi2.c prints them."""
+    text = (
+        "qdisc dualpi2 1: root refcnt 2 limit 10000p memlimit 1500000000B target 15ms tupdate 16ms alpha 0.156250 "
+        "beta 3.195312 step_thresh 1ms min_qlen_step 0p coupling_factor 2 drop_on_overload drop_dequeue "
+        "classic_protection 10% l4s_ect split_gso \n"
+    )
+    options = {"limit": 10000, "memory-limit": 1500000000, "target": 15000, "tupdate": 16000, "alpha": 0.15625}
+    options |= {"beta": 3.195312, "step-thresh-us": 1000, "min-qlen-step": 0, "coupling": 2, "drop-overload": "drop"}
+    options |= {"drop-early": "drop-dequeue", "c-protection": 10, "ecn-mask": "l4s-ect", "split-gso": None}
+    shown = json.dumps([{"kind": "dualpi2", "handle": "1:", "root": True, "refcnt": 2, "options": options}])
+    by_text, one = link_of(text, rate="10mbit")
+    by_json, other = link_of(shown, rate="10mbit")
+    assert by_text["qdisc"] == by_json["qdisc"] and one.notes == other.notes == ()
+    assert by_text["qdisc"]["step_thresh"] == "1ms" and by_text["qdisc"]["drop_on_overload"] is True
+
+
+def test_a_selector_of_fq_codel_as_its_tc_prints_it():
+    """No kernel's dump with one was at hand: text and JSON as iproute2's q_fq_codel.c prints them."""
+    text = (
+        "qdisc fq_codel 8001: root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms ce_threshold 1ms "
+        "ce_threshold_selector 0x1/0x3 interval 100ms memory_limit 32Mb ecn drop_batch 64 \n"
+    )
+    options = {"limit": 10240, "flows": 1024, "quantum": 1514, "target": 4999, "ce_threshold": 999}
+    options |= {"ce_threshold_selector": 1, "ce_threshold_mask": 3, "interval": 99999, "memory_limit": 33554432}
+    options |= {"ecn": True, "drop_batch": 64}
+    shown = json.dumps([{"kind": "fq_codel", "handle": "8001:", "root": True, "refcnt": 2, "options": options}])
+    by_text, one = link_of(text, rate="10mbit")
+    by_json, other = link_of(shown, rate="10mbit")
+    assert by_text["qdisc"] == by_json["qdisc"] and one.notes == other.notes == ()
+    assert by_text["qdisc"]["ce_threshold_selector"] == "0x01/0x03" and by_text["qdisc"]["ce_threshold"] == "1ms"
+    _, wrong = link_of(text.replace("0x1/0x3", "1"), rate="10mbit")
+    assert "ce_threshold_selector '1': expected VALUE/MASK of a byte such as 0x01/0x03" in " ".join(wrong.notes)
+
+
+def test_mutilated_dumps_are_read_or_refused_in_one_line():
+    whole = [path.read_text() for path in sorted(DATA.glob("*.*")) if path.suffix in (".txt", ".json")]
+    insert = ["\0", "{", "}", "[", "]", '"', ":", ",", "\n", "-1", "1e400", "NaN", "9" * 30, "%", "b"]
+    random = Random(1)
+    for _ in range(150):
+        lines = random.choice(whole).split("\n")
+        start = random.randrange(len(lines))
+        text = "\n".join(lines[start : start + random.randrange(1, 25)])
+        for _ in range(random.randrange(1, 6)):
+            at = random.randrange(len(text) + 1)
+            text = random.choice(
+                [
+                    text[:at],
+                    text[:at] + random.choice(insert) + text[at:],
+                    text[:at] + text[at + random.randrange(1, 9) :],
+                    re.sub(r"\d+", lambda m: random.choice([m[0], m[0], "0", "-5", "4294967296", "x"]), text),
+                ]
+            )
+        try:
+            link_of(text, rate=random.choice(["10mbit", None]))
+        except BadInput as error:
+            assert "\n" not in str(error), text
+
+
+def test_garbage_is_refused_in_one_line():
+    for text in ("", "hello\nworld\n", "[{", "[]", "\0\1\2", "qdisc", "qdisc fq", '[{"a":1}]', "{" * 3000):
+        with pytest.raises(BadInput) as refused:
+            link_of(text, rate="1mbit")
+        assert "no qdisc in it" in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("overhead", "told"), [(-4, 1), (0, 0), (1001, 1)])
+def test_an_overhead_of_cake_that_no_link_has_is_said(overhead, told):
+    link, found = link_of(f"tc qdisc add dev eth0 root cake bandwidth 50mbit overhead {overhead}")
+    notes = [note for note in found.notes if f"overhead {overhead}: expected 0 to 1000 bytes" in note]
+    assert "overhead" not in link["qdisc"] and len(notes) == told
+
+
+def test_parse_alone_never_fails():
+    for text in ("qdisc htb 1: dev", "tc qdisc add dev", "tc qdisc add dev eth0 root", "class", "tc", "sudo tc qdisc"):
+        assert parse(text).nodes == [] or parse(text).nodes[0].kind == "htb"
+
+
+def test_what_netem_does_besides_delaying_is_remarked():
+    _, found = link_of(GOOD + "qdisc netem 8: dev eth9 root refcnt 2 limit 1000 delay 10ms loss 3% duplicate 2%\n")
+    notes = [note for note in found.notes if "netem" in note]
+    assert [note.split(": ")[1] for note in notes] == ["'duplicate 2%'", "'loss 3%'"]
+
+
+def netem(*ports):
+    return "".join(
+        f"qdisc netem 8{k}: dev {port} root refcnt 2 limit 1000 {said}\n" for k, (port, said) in enumerate(ports)
+    )
+
+
+def test_losses_of_netem_that_both_ways_have_are_those_of_the_path():
+    _, found = link_of(GOOD + netem(("ifb0", "delay 10ms loss 3%"), ("ifb1", "delay 10ms loss 3%")))
+    assert found.tree["path"] == {"rtt": "20ms", "loss": 0.03} and not any("netem" in note for note in found.notes)
+    assert "the losses of netem (ifb0, ifb1), taken for one each way" in found.text
+    own = written(path={"rtt": "40ms", "loss": 0.015}).text
+    assert link_of(own)[1].tree["path"] == {"rtt": "40ms", "loss": 0.015}
+    ports = [
+        {
+            "kind": "netem",
+            "handle": "1:",
+            "dev": dev,
+            "root": True,
+            "options": {"limit": 9, "loss-random": {"loss": 0.02}},
+        }
+        for dev in ("ifb0", "ifb1")
+    ]
+    assert link_of(json.dumps(ports), rate="1mbit")[1].tree["path"] == {"loss": 0.02}
+
+
+@pytest.mark.parametrize(
+    "ports",
+    [
+        [("ifb0", "loss 3%"), ("ifb1", "loss 2%")],
+        [("ifb0", "loss 3%")],
+        [("ifb0", "loss 300%"), ("ifb1", "loss 300%")],
+        [("ifb0", "loss 3% 25%"), ("ifb1", "loss 3% 25%")],
+        [("ifb0", "loss gemodel 1%"), ("ifb1", "loss gemodel 1%")],
+    ],
+)
+def test_other_losses_of_netem_are_remarked(ports):
+    _, found = link_of(GOOD + netem(*ports))
+    assert "path" not in found.tree
+    assert len([note for note in found.notes if "'loss " in note]) == len(ports)
+
+
+@pytest.mark.parametrize(("limit", "is_said"), [("32Mb", False), ("64Mb", False), ("3000b", True), ("0", False)])
+def test_a_limit_of_memory_that_bites_is_remarked(limit, is_said):
+    text = f"qdisc fq_codel 1: dev eth0 root refcnt 2 limit 10240p flows 1024 memory_limit {limit} ecn\n"
+    _, found = link_of(text, rate="10mbit")
+    assert [note for note in found.notes if "memory_limit" in note] == (
+        ["line 1: 'memory_limit' of fq_codel: aqmlab limits packets alone"] if is_said else []
+    )
+
+
+def test_lines_for_namespaces_are_named():
+    with pytest.raises(BadInput, match=r"has lines for namespaces \(tc -n\), a router each; expected the lines of one"):
+        link_of("tc -n place-0 qdisc add dev l0 root handle 1: codel\n", rate="10mbit")

@@ -1,0 +1,143 @@
+"""What `aqmlab tc` writes for a scenario, and what it says of what has no line."""
+
+import pytest
+
+from aqmlab import engine
+from aqmlab.errors import BadInput
+from aqmlab.tc import quantities as q
+from aqmlab.tc import red, table
+from tc_lines import BASE, written
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+WRITABLE = ["pfifo", "bfifo", "red", "ared", "choke", "codel", "fq_codel", "pie", "fq_pie", "dualpi2", "cake", "sfb"]
+WRITABLE += ["sfq", "drr", "redopt"]
+
+
+def test_every_discipline_is_written_or_refused_with_the_nearest_ones():
+    for row in engine.disciplines():
+        if row["name"] in WRITABLE:
+            assert any(line.startswith("tc qdisc add dev eth0") for line in written({"kind": row["name"]}).lines)
+        else:
+            with pytest.raises(BadInput, match=f"'{row['name']}'.*Linux has no such qdisc; nearest: [a-z]"):
+                written({"kind": row["name"]})
+    own = {row["name"] for row in engine.disciplines() if not row["name"].startswith("fq_")}
+    assert own - set(WRITABLE) == set(table.NEAREST)
+
+
+def test_no_parameter_of_a_discipline_is_forgotten():
+    """Each is a word of tc, or fixed there, or stands for words together with others."""
+    for row in engine.disciplines():
+        for known in [each for each in table.ROWS if each.ours == row["name"]]:
+            said = {word.ours for word in known.words} | set(known.fixed) | set(known.sets) | set(known.by_classes)
+            said |= set(red.COMPUTED) if known.is_red else set()
+            said |= (
+                {
+                    *("max_rtt", "min_th", "range", "th_len", "capacity"),
+                    *("critical_delay", "critical_score", "aging"),
+                }
+                if row["name"] == "dualpi2"
+                else set()
+            )  # of the gains, the ramp, the limit
+            # The target follows from rtt, and numbers say what the words do.
+            said |= {"target", "rtt_keyword", "overhead_keyword"} if row["name"] == "cake" else set()
+            assert {param["name"] for param in row["params"]} <= said | {"dialect"}, row["name"]
+
+
+def test_what_only_comes_near_is_said():
+    said = written({"kind": "red", "gentle": True, "ecn": True, "mark_until": "end", "wq": 0.002}).text
+    said = " ".join(said.replace("#", "").split())
+    for remark in (
+        'the kernel does what dialect = "linux" does, not "paper"',
+        "a packet counts as mean_packet, 500 bytes",
+        "wq 0.002: Linux has powers of 1/2",
+        "gentle true: Linux signals every packet above max",
+        "mark_until end: Linux marks always, or with harddrop up to max",
+        "Linux has no setting for",
+        "rto_initial 3s (Linux 1s)",
+    ):
+        assert remark in said
+    assert "alpha 0.13: tc takes alpha 2" in written({"kind": "pie", "alpha": 0.13}).text
+    assert "max_burst 10ms: Linux has 150 ms" in written({"kind": "pie", "max_burst": "10ms"}).text
+    own = written(path={"rtt": {"uniform": ["10ms", "150ms"]}}, traffic=[{"kind": "bulk", "rtt": "9ms", "cc": "cubic"}])
+    assert "netem delay 40ms" in own.text and "uniform from 10ms to 150ms is each connection's own" in own.text
+    assert "not expressed: the rtt of traffic.0 (bulk): 9ms" in own.text and "cc = cubic" in own.text
+
+
+def test_an_emulator_at_the_clients_and_links_that_hosts_share_have_no_line():
+    traffic = [{"kind": "bulk", "rtt_at": "clients"}]
+    own = written(path={"rtt": "80ms", "access": "host"}, traffic=traffic)
+    assert "not expressed: traffic.0.rtt_at, path.access; half of the delay lies on each way here" in own.text
+
+
+def test_a_device_queue_has_no_line():
+    link = {**BASE["link"], "device_queue": "64p", "qdisc": {"kind": "pfifo"}}
+    assert "not expressed: link.device_queue; htb keeps the port's own ring short" in written(link=link).text
+
+
+def test_a_scenario_as_linux_does_it_needs_no_remark_on_its_queue_and_hosts():
+    setup = written({"kind": "fq_codel", "dialect": "linux"}, tcp={"stack": "linux"})
+    remarks = [remark for section in setup.sections for line in section.lines for remark in line.remarks]
+    assert not [remark for remark in remarks if "dialect" in remark or "tc takes" in remark]
+    assert not [remark for section in setup.sections for remark in section.remarks if "no setting" in remark]
+    assert "sysctl -w net.ipv4.tcp_timestamps=1" in setup.lines and "advmss" not in setup.text
+
+
+def test_hosts_get_their_stack():
+    lines = written(
+        tcp={"stack": "freebsd4", "cc": "sack", "ecn": "plus", "window": "64kb", "mss": "536b", "delayed_ack": "off"}
+    ).lines
+    for name, value in (("congestion_control", "reno"), ("sack", "1"), ("ecn", "1"), ("timestamps", "0")):
+        assert f"sysctl -w net.ipv4.tcp_{name}={value}" in lines
+    assert lines[-1].endswith("window 65536 initcwnd 2 rto_min 1s advmss 536 quickack 1")
+    assert "window 1024" not in written(tcp={"stack": "ns2"}).lines[-1]
+    counting = written(tcp={"stack": "linux", "ecn": "accurate", "ecn_option": "linux-persist"})
+    assert {f"sysctl -w net.ipv4.tcp_{said}" for said in ("ecn=3", "ecn_option=3")} <= set(counting.lines)
+    assert "no setting" not in counting.text and "ecn_option" not in written(tcp={"stack": "linux"}).text
+
+
+@pytest.mark.parametrize(
+    "repair, sack, recovery, early", [("rack", 1, 1, 3), ("sack", 1, 0, 0), ("newreno", 0, 0, 0), ("reno", 0, 0, 0)]
+)
+def test_window_and_repair_are_settings_of_their_own(repair, sack, recovery, early):
+    # ip-sysctl: tcp_recovery, 0x1 is RACK; tcp_early_retrans, 3 is a probe of the tail.
+    setup = written(tcp={"stack": "linux", "cc": "reno", "repair": repair})
+    values = {"congestion_control": "reno", "sack": sack, "recovery": recovery, "early_retrans": early}
+    assert {f"sysctl -w net.ipv4.tcp_{name}={value}" for name, value in values.items()} <= set(setup.lines)
+    assert ("repair = reno: Linux repairs as newreno" in setup.text) == (repair == "reno")
+
+
+@pytest.mark.parametrize(
+    "rtt, mean_ms",
+    [
+        ("40ms", 40),
+        ({"uniform": ["10ms", "150ms"]}, 80),
+        ({"exponential": "50ms"}, 50),
+        ({"pareto": {"scale": "10ms", "shape": 2.0}}, 20),
+        ({"weibull": {"scale": "30ms", "shape": 1.0}}, 30),
+        ({"lognormal": {"median": "20ms", "sigma": 0.0001}}, 20),
+        ({"table": [["10ms", 0.0], ["20ms", 0.5], ["40ms", 1.0]]}, 22.5),
+        ({"even": ["10ms", "30ms"]}, 20),
+    ],
+)
+def test_the_delay_is_the_mean_of_the_round_trip_times(rtt, mean_ms):
+    delays = [line for line in written(path={"rtt": rtt}).lines if "netem" in line]
+    # sigma = 1e-4 moves a mean by 5e-9 of it.
+    assert [q.microseconds(line.split()[10]) for line in delays] == pytest.approx([500 * mean_ms] * 2, rel=1e-8)
+
+
+def test_a_name_cannot_become_a_command():
+    with pytest.raises(BadInput, match=r"name: 'x\\nreboot\\n': expected a text without control characters"):
+        written(name="x\nreboot\n")
+    setup = written(name="x; reboot")
+    assert all(line.startswith("#") or line in ("", *setup.lines) for line in setup.text.splitlines())
+    assert not any("reboot" in line for line in setup.lines)
+
+
+def test_a_burst_stands_for_each_weight_that_tc_has():
+    for min_packets in (1.5, 5.0, 30.0, 333.3):
+        # The steps from one burst to the next are too coarse for the largest weights.
+        logs = [red.burst_for(min_packets, log) for log in range(3, 20)]
+        assert [found and found[1] for found in logs] == list(range(3, 20))
+        for found in filter(None, logs):
+            assert red.weight_log(min_packets, found[0]) == found[1]
