@@ -4,8 +4,8 @@
 //! Where the access links are no slower than the link, packets never pile up at them. Still a small packet may follow
 //! right behind a large one of its connection, and has to wait until that has crossed. Few packets cross at one time,
 //! all of them among those that left the link last. To look through these costs less than to fetch the connection.
-//! Either way the answers are those of the connections' own links. Where connections of a host share a link, it is
-//! asked itself.
+//! Either way the answers are those of the connections' own links. Where connections of a host share a link, that link
+//! is asked.
 
 use base::{Rate, Span, Time};
 use std::collections::VecDeque;
