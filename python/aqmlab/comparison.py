@@ -13,7 +13,7 @@ from aqmlab import engine, links, reference, statistics
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.live.witnesses import SIMULATED
-from aqmlab.results import store
+from aqmlab.results import store, ways
 from aqmlab.results.result import Result, Temporary
 from aqmlab.results.window import MEASURES, Window, check_measure, estimate
 from aqmlab.scenario import digest
@@ -102,7 +102,10 @@ class Column:
         return self.result.manifest["demand_digest"], tuple(run.seed for run in self.result.runs)
 
     def estimate(self, measure: str) -> Interval:
-        """A measure with the best interval these runs allow."""
+        """A measure with the best interval these runs allow: `p90`, or of one direction `forward.queue_delay_p99_s`.
+
+        Of a direction that is every number that the summary has. `loss_ratio` alone is of both directions together.
+        """
         return estimate(self.windows, measure)
 
     def statistic(self, whole: Callable[[Window], float], parts: Callable[[Window], Array]) -> Interval:
@@ -216,6 +219,11 @@ class Comparison:
         loads = {found["load_bps"] / rate for column in self.columns for found in column.result.calibration}
         return loads.pop() if len(loads) == 1 else None
 
+    @cached_property
+    def ways_of_data(self) -> list[str]:
+        """The directions in which data flows on the first link, forward first; in the others acknowledgements do."""
+        return ways.of_data([summary for column in self.columns for summary in column.summaries])
+
     def column(self, name: str) -> Column:
         """A variant by its name."""
         for column in self.columns:
@@ -242,14 +250,14 @@ class Comparison:
 
     def difference(self, one: Column | str, other: Column | str, measure: str) -> Interval:
         """The difference one - other of a measure, of two columns or their names."""
-        check_measure(measure)
         one, other = (item if isinstance(item, Column) else self.column(item) for item in (one, other))
+        check_measure(measure, [*one.windows, *other.windows])
         return self.contrast(one, other, lambda w: w.measure(measure), lambda w: w.parts(measure))
 
     def as_dict(self) -> Json:
         """Everything in numbers, for JSON."""
         base = self.baseline
-        own = {column.name: [*MEASURES, *column.windows[0].measures_of_links] for column in self.columns}
+        own = {column.name: [*MEASURES, *column.windows[0].measures_of_ways] for column in self.columns}
         return {
             "name": self.name,
             "folder": str(self.folder),

@@ -259,7 +259,7 @@ def _summary(
             "mark_ratio": marked / offered if offered else None,
             "queue_delay_mean_s": rows["queue_delay_mean_s"].mean(),
             "queue_delay_sd_s": rows["queue_delay_mean_s"].std(),
-            "queue_delay_p99_s": rows["queue_delay_mean_s"].quantile(0.99),
+            **{f"queue_delay_p{q}_s": rows["queue_delay_mean_s"].quantile(q / 100) for q in (50, 95, 99)},
             "queue_mean_packets": rows["queue_packets"].mean(),
             "loss_run_mean": 1.3 if dropped else None,
         }

@@ -15,7 +15,8 @@ import studies
 from aqmlab import cli, engine, report, separately, sweep
 from aqmlab.comparison import Column, Comparison, Entry
 from aqmlab.report.page import TIMES
-from aqmlab.results.window import OF_LINK
+from aqmlab.results import ways
+from aqmlab.results.window import OF_LINK, OF_WAY
 from aqmlab.study import compared, overview_page, prose
 from aqmlab.study.overview_page import _number as hours
 from aqmlab.sweep import making
@@ -292,6 +293,12 @@ def test_the_page_of_studies_says_what_they_found(pages):
     assert hours(found["simulated_h"]) in page
 
 
+def of_link(columns):
+    """Of each direction with data, and of both together."""
+    there = ways.of_data([summary for column in columns for summary in column.summaries])
+    return (*(f"{way}.{name}" for way in there for name in OF_WAY), *OF_LINK)
+
+
 def test_the_numbers_beside_a_page_are_those_of_the_python_interface(pages):
     for kind in ("run", "demo", "live", "mixed"):
         found, expected = aqmlab.load(pages[kind]), {}
@@ -310,12 +317,13 @@ def test_the_numbers_beside_a_page_are_those_of_the_python_interface(pages):
             expected |= {
                 ("difference_to_baseline", column.label, name): found.difference(column, found.base_of(column), name)
                 for column in columns
-                for name in (*OF_LINK, *TIMES)
-                if column is not found.base_of(column) and not (column.uncongested and name in OF_LINK)
+                for name in (*of_link(columns), *TIMES)
+                if column is not found.base_of(column) and not (column.uncongested and name in of_link(columns))
             }
         else:
             columns = [Column(Entry(found.name, ".", uncongested=False), found)]
-        expected |= {("measures", c.label, name): c.estimate(name) for c in columns for name in (*OF_LINK, *TIMES)}
+        names = (*of_link(columns), *TIMES)
+        expected |= {("measures", c.label, name): c.estimate(name) for c in columns for name in names}
         rows = Stored(pages[kind]).numbers
         assert set(rows) == set(expected)
         for key, one in expected.items():

@@ -107,7 +107,7 @@ def one(folder) -> tuple[aqmlab.Run, Condensed]:
 def same(a, b) -> bool:
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    return bool(np.array_equal(a, b, equal_nan=True)) if isinstance(a, np.ndarray) else a == b
+    return bool(np.array_equal(a, b, equal_nan=True)) if isinstance(a, np.ndarray | float) else a == b
 
 
 def test_a_condensed_run_says_the_same_as_the_run(tmp_path):

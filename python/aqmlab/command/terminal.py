@@ -200,21 +200,14 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
 
     if subject:
         out.print(Text(subject, style="dim"))
-    table = short_table(found.name)
-    table.add_column("", no_wrap=True)
     base = found.baseline
     several = links.are_several(base.scenario)
-    columns = [*([] if several else _LINK_GIVES), *_users_get(found, "%")]
-    for title, _, _ in columns:
-        table.add_column(title, justify="right")
-    for column in found.columns:
-        table.add_row(
-            Text(column.label, style="bold red" if column.void else "bold" if column is base else ""),
-            *(readable.say(column.estimate(measure).value, unit) for _, measure, unit in columns),
-            style="dim" if column.uncongested else "",
-        )
+    way, *more = found.ways_of_data
+    columns = [*([] if several else _link_gives(way)), *_users_get(found, "%")]
     if columns:
-        show(out, table)
+        show(out, _values(found, found.name, columns))
+    for other in [] if several else more:
+        show(out, _values(found, f"The link, {_IN[other]}", _link_gives(other)))
     if several:
         _links(out, "Each link", [(column.label, column.result) for column in found.columns])
     if figures := transport.shown([column.result for column in found.columns]):
@@ -232,7 +225,7 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
         show(out, table)
     others = [column for column in found.congested if column is not found.base_of(column)]
     if others and columns:
-        show(out, _differences(found, base, others))
+        show(out, _differences(found, base, others, way))
     for part in (*applications.of(found.columns, found), *separately.of(found)):
         show(out, _part(part, base))
         if part.note:
@@ -250,24 +243,53 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
 ONE_BY_ONE = "Each interval is of one comparison alone; the next sentence allows for all comparisons at once."
 """Why a table may tell two apart that the answer of a comparison does not."""
 
-_LINK_GIVES = (
-    ("used, both\nways, %", "utilisation", "share"),
-    ("loss, both\nways, %", "loss_ratio", "share"),
-    ("marked, both\nways, %", "mark_ratio", "share"),
+_IN = {"forward": "forward", "reverse": "in reverse"}
+
+_WAY_GIVES = (
+    ("used", "utilisation", "share"),
+    ("loss", "loss_ratio", "share"),
+    ("marked", "mark_ratio", "share"),
+    ("delay, mean", "queue_delay_mean_s", "s"),
+    ("delay, 99 %", "queue_delay_p99_s", "s"),
 )
-"""The columns of the only link, both directions together. Several links have a table each."""
+_AGAINST = ("loss_ratio", "queue_delay_mean_s", "queue_delay_p99_s")
+"""What of a link is compared with the baseline on a terminal."""
+
+
+def _link_gives(way: str, share: str = "%", names: Sequence[str] = ()) -> list[tuple[str, str, str]]:
+    """The columns of one direction of the only link. Several links have a table each."""
+    return [
+        (f"{title}\n{_IN[way]}\n{share if unit == 'share' else 'ms'}", f"{way}.{name}", unit)
+        for title, name, unit in _WAY_GIVES
+        if not names or name in names
+    ]
+
+
+def _values(found: Comparison, title: str, columns: Sequence[tuple[str, str, str]]) -> Table:
+    """A row of numbers for each variant."""
+    table = short_table(title)
+    table.add_column("", no_wrap=True)
+    for head, _, _ in columns:
+        table.add_column(head, justify="right")
+    for column in found.columns:
+        table.add_row(
+            Text(column.label, style="bold red" if column.void else "bold" if column is found.baseline else ""),
+            *(readable.say(column.estimate(measure).value, unit) for _, measure, unit in columns),
+            style="dim" if column.uncongested else "",
+        )
+    return table
 
 
 def _users_get(found: Comparison, share: str) -> list[tuple[str, str, str]]:
-    """The columns of exchanges; where nobody makes any and there is one link, what packets wait there."""
+    """The columns of exchanges, where anybody makes any."""
     if not any(column.completed > 0 for column in found.columns):
-        several = links.are_several(found.baseline.scenario)
-        return [] if several else [("delay, both\nways, ms", "queue_delay_mean_s", "s")]
+        return []
+    above = "" if links.are_several(found.baseline.scenario) else "\n"
     return [
-        ("completed\n", "completed", "count"),
-        ("median\nms", "p50", "s"),
-        ("90 %\nms", "p90", "s"),
-        (f"in 0.5 s\n{share}", "share_under_500ms", "share"),
+        (f"{above}completed\n", "completed", "count"),
+        (f"{above}median\nms", "p50", "s"),
+        (f"{above}90 %\nms", "p90", "s"),
+        (f"{above}in 0.5 s\n{share}", "share_under_500ms", "share"),
     ]
 
 
@@ -286,11 +308,11 @@ def _part(part: Part, base: Column) -> Table:
     return table
 
 
-def _differences(found: Comparison, base: Column, others: Sequence[Column]) -> Table:
+def _differences(found: Comparison, base: Column, others: Sequence[Column], way: str) -> Table:
     each = ", each witness against its own" if found.witnesses else ""
     table = short_table(f"Against {base.name}, under the same demands{each}")
     table.add_column("", no_wrap=True)
-    of_link = [] if links.are_several(base.scenario) else [("loss, both\nways, points", "loss_ratio", "share")]
+    of_link = [] if links.are_several(base.scenario) else _link_gives(way, "points", _AGAINST)
     columns = [*of_link, *_users_get(found, "points")]
     for title, _, _ in columns:
         table.add_column(title, justify="right")

@@ -46,8 +46,11 @@ def of_claims(asked: Iterable[Claim]) -> list[Row]:
 
 def of_page(facts: Json) -> list[Row]:
     """All numbers of a page, in its order."""
-    found = [one for row in facts["rows"] for one in of_cells("measures", row["name"], row["cells"])]
-    for row in facts["differences"]:
+    groups = (facts, *facts["also"])
+    found = [
+        one for group in groups for row in group["rows"] for one in of_cells("measures", row["name"], row["cells"])
+    ]
+    for row in (row for group in groups for row in group["differences"]):
         found += of_cells("difference_to_baseline", row["name"], row["cells"])
     for part in (*facts["applications"], *facts["parts"]):
         for name, cells in part["rows"]:

@@ -18,9 +18,9 @@ from aqmlab.figures.drawers import Begun
 from aqmlab.json_files import Json
 from aqmlab.report import numbers
 from aqmlab.report.numbers import Cell
-from aqmlab.results import by_link, held_back, readable, settled, store, transport
+from aqmlab.results import by_link, held_back, readable, settled, store, transport, ways
 from aqmlab.results.result import Result
-from aqmlab.results.window import MEASURES, OF_LINK
+from aqmlab.results.window import OF_LINK, OF_WAY, described
 from aqmlab.statistics import Interval
 
 TIMES = ("completed", "p50", "p90", "p99", "share_under_500ms", "share_under_2s")
@@ -39,12 +39,14 @@ DIRECTION = (
 """Figures of one direction, by their names in the summary, and their units."""
 
 BETTER = {
-    **dict.fromkeys(("loss_ratio", "queue_delay_mean_s", "p50", "p90", "p99"), -1),
+    **dict.fromkeys(("loss_ratio", "queue_delay_mean_s", "queue_delay_p99_s", "p50", "p90", "p99"), -1),
     **dict.fromkeys(("completed", "utilisation", "share_under_500ms", "share_under_2s"), 1),
 }
-"""Whether more is better (1) or worse (-1), where that can be said."""
+"""Whether more is better (1) or worse (-1), where that can be said; in either direction."""
 
 UNIT_WORDS = {"share": "%", "s": "ms", "count": ""}
+IN = {"forward": "forward", "reverse": "in reverse"}
+"""Directions in words."""
 
 
 def write(found: Result | Comparison, asked: Sequence[Claim] = (), begun: Begun | None = None) -> Path:
@@ -70,38 +72,61 @@ def write(found: Result | Comparison, asked: Sequence[Claim] = (), begun: Begun 
 
 
 def _measures(columns: Sequence[Column]) -> tuple[str, ...]:
-    """The measures of the first table: of the link if there is one, of exchanges if there are any.
+    """The measures of the first table: of the way of the data on the link if there is one, of exchanges if there are
+    any.
 
     Several links have tables of their own. Where there are no exchanges either, the first link stands for them.
     """
+    of_link = _of_way(_ways(columns)[0])
     if not any(column.completed > 0 for column in columns):
-        return OF_LINK
+        return of_link
     is_comparison = len(columns) > 1
-    return TIMES if is_comparison and links.are_several(columns[0].scenario) else (*OF_LINK, *TIMES)
+    return TIMES if is_comparison and links.are_several(columns[0].scenario) else (*of_link, *TIMES)
+
+
+def _ways(columns: Sequence[Column]) -> list[str]:
+    """The directions in which data flows."""
+    return ways.of_data([summary for column in columns for summary in column.summaries])
+
+
+def _of_way(way: str) -> tuple[str, ...]:
+    return tuple(f"{way}.{name}" for name in OF_WAY)
+
+
+def _is_of_link(measure: str) -> bool:
+    return measure not in TIMES
+
+
+def _also(columns: Sequence[Column], found: Comparison | None = None) -> list[Json]:
+    """What the first table leaves out of the link in it: data the other way, and both directions together."""
+    if not any(map(_is_of_link, _measures(columns))):
+        return []
+    groups = [(f"The link, {IN[way]}", True, _of_way(way)) for way in _ways(columns)[1:]]
+    return [
+        {
+            "title": title,
+            "is_way": is_way,
+            "headings": _headings(measures),
+            "rows": _rows(columns, measures, found),
+            **_differences(found, measures),
+        }
+        for title, is_way, measures in (*groups, ("Both directions of the link together", False, OF_LINK))
+    ]
 
 
 def _of_comparison(found: Comparison, asked: Sequence[Claim]) -> Json:
-    base = found.baseline
     measures = _measures(found.columns)
     agreements = [agreement_facts(item) for item in of_comparison(found)]
     return {
         **_shared(found.name, found.columns, found.reps),
         "is_comparison": True,
         "folder": found.folder,
-        "base": base.name,
+        "base": found.baseline.name,
         "lead": lead.of(found),
         "headings": _headings(measures),
-        "rows": [_row(column, measures, column is base) for column in found.columns],
-        "difference_headings": _headings(measures, points=True),
-        "differences": [
-            {
-                "name": column.label,
-                "note": "" if found.are_paired(column, found.base_of(column)) else "other demands: not paired",
-                "cells": [_difference(found, column, found.base_of(column), measure) for measure in measures],
-            }
-            for column in found.columns
-            if column is not found.base_of(column)
-        ],
+        "rows": _rows(found.columns, measures, found),
+        **_differences(found, measures),
+        "also": _also(found.columns, found),
         "applications": [_part(part) for part in applications.of(found.columns, found)],
         "parts": [_part(part) for part in separately.of(found)],
         "agreements": agreements,
@@ -123,9 +148,9 @@ def _of_result(found: Result) -> Json:
         "base": "",
         "lead": "",
         "headings": _headings(measures),
-        "rows": [_row(column, measures, False)],
-        "differences": [],
-        "difference_headings": [],
+        "rows": _rows([column], measures),
+        **_differences(None, measures),
+        "also": _also([column]),
         "applications": [_part(part) for part in applications.of([column])],
         "parts": [_part(part) for part in separately.goodputs([column])],
         "agreements": [],
@@ -165,7 +190,8 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "differing": differing,
         "of_each": " of each variant's folder" if len(columns) > 1 else " beside this page",
         "first_link": next(iter(links.of(first.scenario))) if links.are_several(first.scenario) else "",
-        "has_link": OF_LINK[0] in _measures(columns),
+        "has_link": any(map(_is_of_link, _measures(columns))),
+        "way": _ways(columns)[0],
         "waits": _waits(columns),
         "direction_names": [key for key, _ in DIRECTION],
         "directions": [_directions(column) for column in columns],
@@ -312,15 +338,44 @@ def _inline(item: Any) -> str:
     return _plain(item)
 
 
-def _headings(measures: tuple[str, ...], points: bool = False) -> list[tuple[str, str, str]]:
-    """Title, unit and name of each column."""
+def _headings(measures: Sequence[str], points: bool = False) -> list[tuple[str, str, str]]:
+    """Title, direction and unit, and name of each column."""
     words = {**UNIT_WORDS, "share": "points"} if points else UNIT_WORDS
-    return [(MEASURES[name][0], words[MEASURES[name][1]], name) for name in measures]
+    found = []
+    for name in measures:
+        title, unit = described(name)
+        place = ways.place(name)
+        found.append((title, ", ".join(filter(None, (IN[place.way] if place else "", words[unit]))), name))
+    return found
 
 
-def _row(column: Column, measures: tuple[str, ...], is_base: bool) -> Json:
-    cells = [_cell(column.estimate(name), MEASURES[name][1], name) for name in measures]
-    return {"name": column.label, "is_base": is_base, "is_reference": column.uncongested, "cells": cells}
+def _rows(columns: Sequence[Column], measures: Sequence[str], found: Comparison | None = None) -> list[Json]:
+    return [
+        {
+            "name": column.label,
+            "is_base": found is not None and column is found.baseline,
+            "is_reference": column.uncongested,
+            "cells": [_cell(column.estimate(name), described(name)[1], name) for name in measures],
+        }
+        for column in columns
+    ]
+
+
+def _differences(found: Comparison | None, measures: Sequence[str]) -> Json:
+    """What differs from the baseline; nothing of one result."""
+    columns = [] if found is None else [column for column in found.columns if column is not found.base_of(column)]
+    return {
+        "difference_headings": _headings(measures, points=True) if columns else [],
+        "differences": [
+            {
+                "name": column.label,
+                "note": "" if found.are_paired(column, found.base_of(column)) else "other demands: not paired",
+                "cells": [_difference(found, column, found.base_of(column), measure) for measure in measures],
+            }
+            for column in columns
+            if found is not None
+        ],
+    }
 
 
 def _cell(interval: Interval, unit: str, measure: str) -> Cell:
@@ -328,13 +383,13 @@ def _cell(interval: Interval, unit: str, measure: str) -> Cell:
 
 
 def _difference(found: Comparison, column: Column, base: Column, measure: str) -> Cell:
-    if column.uncongested and measure in OF_LINK:
+    if column.uncongested and _is_of_link(measure):
         return Cell("–", "")  # another link: its figures do not compare
     interval = found.difference(column, base, measure)
-    value, width = readable.with_width(interval, MEASURES[measure][1], signed=True)
+    value, width = readable.with_width(interval, described(measure)[1], signed=True)
     judgement = ""
-    if interval.half_width and measure in BETTER:  # one of no width is chance in a few runs
-        sign = BETTER[measure]
+    sign = BETTER.get(measure.rpartition(".")[2])
+    if interval.half_width and sign:  # one of no width is chance in a few runs
         if min(sign * interval.low, sign * interval.high) > 0:
             judgement = "better"
         elif max(sign * interval.low, sign * interval.high) < 0:

@@ -140,8 +140,8 @@ class Result:
     def estimate(self, measure: str) -> Interval:
         """A measure, such as `p90` or `loss_ratio`, with the best interval these runs allow: as a comparison has it.
 
-        One of a link is of both directions together, unless its name says which: `links.core.forward.utilisation` of
-        several links.
+        One of a link is of both directions together, unless its name says which: `forward.queue_delay_p99_s`, or
+        `links.core.forward.utilisation` of several links. Of a direction it may be every number that the summary has.
         """
         return estimate(self.windows, measure)
 

@@ -17,8 +17,8 @@ import polars as pl
 from aqmlab import links, near, statistics
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
-from aqmlab.results import exchanges, times
-from aqmlab.results.defined import SHARE, Defined, asked
+from aqmlab.results import exchanges, times, ways
+from aqmlab.results.defined import SHARE, Defined, asked, every
 from aqmlab.results.exchanges import CDF_TIMES, FEWEST, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES
 from aqmlab.results.run import Run, of_link
 from aqmlab.stationarity import YES
@@ -36,6 +36,7 @@ __all__ = [
     "Window",
     "check_measure",
     "condense",
+    "described",
 ]
 
 COUNTS = ("offered_packets", "delivered_packets", "delivered_bytes", "dropped_packets", "marked_packets")
@@ -59,8 +60,24 @@ def _unit(row: Defined) -> str:
 MEASURES: dict[str, tuple[str, str]] = {name: (asked()[name].title, _unit(asked()[name])) for name in COMPARED}
 """Name -> (title, unit) of what is compared."""
 
+
+def described(name: str) -> tuple[str, str]:
+    """Title and unit of a measure of `MEASURES`, or of a direction as in `forward.loss_ratio`."""
+    place = ways.place(name)
+    if place is None:
+        return MEASURES[name]
+    row = next(row for row in every() if row.key == f"{links.WAYS[0]}.{place.what}")
+    return row.title, _unit(row)
+
+
 OF_LINK = ("utilisation", "loss_ratio", "mark_ratio", "queue_delay_mean_s")
-"""Those of a link: of several links also by name, as `links.core.forward.utilisation`."""
+"""Those of a link, both of its directions together."""
+
+OF_WAY = (*OF_LINK, "queue_delay_p99_s")
+"""What is compared of one direction: `forward.queue_delay_p99_s`, of several links `links.core.forward.utilisation`."""
+
+QUOTIENTS = (*OF_LINK, "throughput_bps")
+"""What the parts of a window tell of a direction; its other numbers only the summary has, one a run."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +129,8 @@ class Window:
     state: Mapping[str, Array] = field(default_factory=dict)  # column -> [statistic, direction, part]
     links: Mapping[str, Counts] = field(default_factory=dict)
     """Of several links each by its name; empty where there is one."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """Numbers of each direction that the summary has, by their names there: `forward.queue_delay_p99_s`."""
     settled: Mapping[str, Any] | None = None
     """What was found about whether the run was settled, as in its manifest; none where that was not asked."""
 
@@ -120,9 +139,10 @@ class Window:
         return replace(self, **vars(self.links[link]))
 
     @property
-    def measures_of_links(self) -> list[str]:
-        """The measures of each of several links and its directions."""
-        return [f"links.{link}.{way}.{what}" for link in self.links for way in links.WAYS for what in OF_LINK]
+    def measures_of_ways(self) -> list[str]:
+        """What is compared of each direction, of several links also by link."""
+        places = ["", *(f"links.{link}." for link in self.links)]
+        return [f"{place}{way}.{what}" for place in places for way in links.WAYS for what in OF_WAY]
 
     def trusted(self, parts: Array) -> Array:
         """Numbers of its parts; none of a run that is not known to be settled: their spread says too little.
@@ -161,6 +181,8 @@ class Window:
             return float(self.whole_quantiles[_QUANTILE[name]])
         if name == "completed":
             return float(self.completed.sum())
+        if self._is_summed_up(name):
+            return self.figures.get(name, float("nan"))
         top, bottom = self._quotient(name)
         return float(top.sum() / bottom.sum()) if bottom.sum() > 0 else float("nan")
 
@@ -172,24 +194,24 @@ class Window:
             return _floats(self.quantiles[_QUANTILE[name]])
         if name == "completed":
             return self.completed * len(self.completed)
+        if self._is_summed_up(name):
+            return np.full(self.completed.size, np.nan)
         top, bottom = self._quotient(name)
         return _floats(np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0))
 
+    def _is_summed_up(self, name: str) -> bool:
+        """Whether a number of a direction is one of the run as a whole, which parts do not have."""
+        place = ways.place(name)
+        return place is not None and place.what not in QUOTIENTS
+
     def _quotient(self, name: str) -> tuple[Array, Array]:
-        if name.startswith("links."):
-            return self._of_link(name)
+        if (place := ways.place(name)) is not None:
+            own = self.at(place.link) if place.link else self
+            return quotient(own, place.what, (links.WAYS.index(place.way),))
         if name in OF_LINK:
             return quotient(self, name)
         column = {"share_under_500ms": 100, "share_under_1s": 200, "share_under_2s": 400}[name]
         return self.cdf_counts[:, column], self.completed
-
-    def _of_link(self, name: str) -> tuple[Array, Array]:
-        """One direction of a link by its name."""
-        _, link, way, what = name.split(".")
-        if link not in self.links:
-            known = ", ".join(self.links) or "none, for there is one link"
-            raise BadInput(f"{name!r}: {link}: no such link; expected one of {known}")
-        return quotient(self.at(link), what, (links.WAYS.index(way),))
 
 
 def quotient(window: Window, name: str, directions: Sequence[int] = (0, 1)) -> tuple[Array, Array]:
@@ -211,7 +233,7 @@ def quotient(window: Window, name: str, directions: Sequence[int] = (0, 1)) -> t
 
 def estimate(windows: Sequence[Window], measure: str) -> Interval:
     """A measure of independent runs with the best interval that they allow."""
-    check_measure(measure)
+    check_measure(measure, windows)
     return statistics.estimate([w.measure(measure) for w in windows], [w.trusted(w.parts(measure)) for w in windows])
 
 
@@ -219,17 +241,31 @@ def _floats(values: npt.ArrayLike) -> Array:
     return np.asarray(values, dtype=np.float64)
 
 
-def check_measure(name: str) -> None:
-    """Refuses what is no measure, and names those that there are."""
-    if not isinstance(name, str) or not (name in MEASURES or _is_of_link(name)):
-        raise BadInput(f"{name!r}: no measure; {near.expected(name, MEASURES)}")
-
-
-def _is_of_link(name: str) -> bool:
-    match name.split("."):
-        case ["links", _, way, what]:
-            return way in links.WAYS and what in OF_LINK
-    return False
+def check_measure(name: str, windows: Sequence[Window]) -> None:
+    """Refuses what is no measure of these runs, and names those that there are."""
+    if isinstance(name, str) and name in MEASURES:
+        return
+    place = ways.place(name) if isinstance(name, str) else None
+    if place is None:
+        forward = f"{links.WAYS[0]}.{name}"
+        is_of_way = any(forward in window.figures for window in windows)
+        expected = (f"did you mean {forward}?" if is_of_way else near.meant(name, MEASURES)) or (
+            f"expected one of {', '.join(MEASURES)}, or forward. or reverse. before a number of one direction, as in "
+            f"forward.{OF_WAY[-1]}"
+        )
+        raise BadInput(f"{name!r}: no measure; {expected}")
+    if place.link and not all(place.link in window.links for window in windows):
+        known = ", ".join(dict.fromkeys(link for window in windows for link in window.links))
+        expected = known or "none, for there is one link"
+        raise BadInput(f"{name!r}: {place.link}: no such link; expected one of {expected}")
+    figures = [key for window in windows for key in window.figures if key.startswith(place.before)]
+    there = list(dict.fromkeys((*QUOTIENTS, *(key.removeprefix(place.before) for key in figures))))
+    if place.what not in there:
+        meant = near.meant(place.what, there)
+        raise BadInput(
+            f"{name!r}: no number of a direction; {meant}{' ' * bool(meant)}expected {place.before} before one of "
+            f"{', '.join(there)}"
+        )
 
 
 _QUANTILE = {"p50": 0, "p90": 1, "p99": 2}
@@ -248,6 +284,7 @@ def condense(run: Run) -> Window:
         links=counts if len(counts) > 1 else {},
         **exchanges.parts(run.folder / "exchanges.parquet", start, end, len(run.scenario["traffic"])),
         summarised={} if run.has_exchanges else _summarised(run.summary["exchanges"]),
+        figures=ways.figures(run.summary),
         settled=run.settled,
     )
 

@@ -21,6 +21,7 @@ import polars as pl
 
 from aqmlab import checks, reference
 from aqmlab.json_files import Json
+from aqmlab.results import ways
 from aqmlab.results.run import Run
 from aqmlab.results.window import COUNTS, Counts, Window, condense
 from aqmlab.statistics import Array
@@ -107,7 +108,7 @@ class Condensed:
     @cached_property
     def window(self) -> Window:
         """Counts of the measured window."""
-        return replace(_window(self.parts[WINDOW]), settled=self.settled)
+        return replace(_window(self.parts[WINDOW]), figures=ways.figures(self.summary), settled=self.settled)
 
     @property
     def settled(self) -> Json | None:
@@ -250,8 +251,8 @@ def _window_file(window: Window) -> bytes:
     arrays: dict[str, Any] = {}
     for field in fields(window):
         item = getattr(window, field.name)
-        if field.name == "settled":
-            continue  # among the facts
+        if field.name in ("figures", "settled"):
+            continue  # in the summary, and among the facts
         if field.name == "summarised":
             arrays[field.name] = np.frombuffer(json.dumps(item).encode(), dtype=np.uint8)
         elif field.name == "state":
@@ -297,6 +298,7 @@ def _window(content: bytes) -> Window:
         measured_s=measured_s,
         summarised=summarised,
         links={link: _counts(own) for link, own in of_links.items()},
+        figures={},
         settled=None,
         rate_bps=first.rate_bps,
         state=first.state,
