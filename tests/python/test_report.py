@@ -60,9 +60,9 @@ def test_the_page_needs_nothing_but_itself(page):
 
 def test_the_page_says_what_a_reader_needs(page):
     text = page.read_text()
-    for heading in ("In numbers", "Against pfifo limit 240p", "The slowest exchanges", "The queue", "Calibration"):
+    for heading in ("In numbers", "Against pfifo limit 240p", "The slowest exchanges", "Queueing delay", "The queue"):
         assert f"<h2>{heading}</h2>" in text
-    for heading in ("Drop and mark probability", "What was compared", "Self-checks", "How to repeat it"):
+    for heading in ("Calibration", "Drop and mark probability", "What was compared", "Self-checks", "How to repeat it"):
         assert f"<h2>{heading}</h2>" in text
     assert text.index("<svg") < text.index("<h2>")
     assert "prefers-color-scheme: dark" in text and "@media print" in text
@@ -73,7 +73,7 @@ def test_figures_are_written_as_svg_and_png(page):
     names = {path.name for path in (page.parent / "figures").iterdir()}
     assert names == {
         f"{name}.{kind}"
-        for name in ("response-cdf", "response-tail", "queue", "probability", "calibration")
+        for name in ("response-cdf", "response-tail", "delay", "delay-time", "queue", "probability", "calibration")
         for kind in ("svg", "png")
     }
     assert (page.parent / "figures/queue.png").read_bytes().startswith(b"\x89PNG")

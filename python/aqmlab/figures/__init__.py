@@ -19,10 +19,11 @@ from aqmlab.figures.agreement import witness_panels
 from aqmlab.figures.apart import block_responses, probe_delays
 from aqmlab.figures.applications import application_distributions
 from aqmlab.figures.calibration import calibration_fit
+from aqmlab.figures.delay import delay_marks
 from aqmlab.figures.drawn import FORMATS, Drawn, Pictures, pictures
 from aqmlab.figures.looks import looks_of
 from aqmlab.figures.paper import SIZE, WIDTHS, sheet_of
-from aqmlab.figures.queue import queue_series, signal_series, throughput_series
+from aqmlab.figures.queue import delay_series, queue_series, signal_series, throughput_series
 from aqmlab.figures.responses import response_cdf, response_tail
 from aqmlab.figures.sheet import Sheet
 from aqmlab.figures.topology import network
@@ -113,6 +114,7 @@ def of_columns(columns: Sequence[Column]) -> list[Drawn]:
     if any(run.has_exchanges for column in columns if column.completed > 0 for run in column.result.runs):
         figures += [response_cdf(columns, looks), response_tail(columns, looks)]
     figures += _maybe(application_distributions(columns, looks))
+    figures += [*_maybe(delay_marks(columns, looks)), *_maybe(delay_series(columns, looks))]
     figures += [queue_series(columns, looks), *_maybe(throughput_series(columns, looks))]
     figures += [*_maybe(signal_series(columns, looks)), *_maybe(network(columns))]
     return figures + calibrations([column.result.calibration for column in columns])

@@ -1,4 +1,4 @@
-"""What happens in the queue: its length, and the probability with which its law drops or marks."""
+"""What happens in the queue over time: its length, its delay, and the probability with which its law drops or marks."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +21,7 @@ from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
 from aqmlab.results import times
 from aqmlab.results.run import of_link
+from aqmlab.results.ways import CARRYING
 from aqmlab.statistics import Array
 
 WAYS = ("forward", "reverse")
@@ -28,10 +29,10 @@ WORTH_SHOWING = 2.0
 """Packets: a queue that hardly ever reaches these is packets behind each other as they came."""
 AROUND = 5.0
 """What the numbers beside a panel take of its width, in sizes of the type."""
-WORTH_CARRYING = 0.1
-"""Share of the other direction's throughput: what carries less carries acknowledgements."""
 THROUGHPUT = "throughput_bps"
 """Of each row of the queue table: what left in its interval."""
+DELAY, PACKETS = "queue_delay_mean_s", "delivered_packets"
+"""Of each row of the queue table: what packets waited that left in its interval, in the mean; and how many did."""
 STEPS = 200
 """Points of a line: more would be finer than a figure shows."""
 
@@ -89,11 +90,33 @@ def queue_series(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
         f"Packets waiting {where}, {_said(ways)}, first run: mean of each {panels[0].step} (line) and the "
         "range between its 10th and 90th percentile (band). Shaded: not measured."
     )
-    if len(panels) > 1:
-        caption += " Panels share a scale unless their queues differ by more than a factor of 3."
-    caption += void_note(shown)
+    caption += _scales_said(panels, "queues") + void_note(shown)
     draw = partial(_panels, _only(panels, ways), _leads_alone(shown, panels), "queue (packets)")
     return Drawn("queue", "The queue", caption, draw)
+
+
+def delay_series(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn | None:
+    """Queueing delay over time, a panel each; None where no packet left a queue."""
+    shown = [column for column in columns if not column.uncongested] or list(columns)
+    panels = _of_links(shown, looks, DELAY, 1e3)
+    if not any(_has_values(series) for panel in panels for series in panel.series.values()):
+        return None
+    ways = _ways(_of_links(shown, looks, "queue_packets", 1))
+    intervals = {units.say_seconds(_interval_s(column)) for column in shown}
+    caption = (
+        f"Queueing delay, {_said(ways)}, first run: mean over the packets that left in each {panels[0].step} (line), "
+        f"and the range between the 10th and 90th percentile of the means of its intervals of "
+        f"{' or '.join(sorted(intervals))} (band). Shaded: not measured."
+    )
+    caption += _scales_said(panels, "delays") + void_note(shown)
+    draw = partial(_panels, _only(panels, ways), _leads_alone(shown, panels), "queueing delay (ms)")
+    return Drawn("delay-time", "Queueing delay over time", caption, draw)
+
+
+def _scales_said(panels: Sequence[Panel], what: str) -> str:
+    if len(panels) < 2:
+        return ""
+    return f" Panels share a scale unless their {what} differ by more than a factor of 3."
 
 
 def throughput_series(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn | None:
@@ -103,7 +126,7 @@ def throughput_series(columns: Sequence[Column], looks: dict[str, Look]) -> Draw
     if not found:
         return None
     most = {way: max(panel.series[way].top for panel in found) for way in WAYS}
-    ways = [way for way in WAYS if most[way] >= WORTH_CARRYING * max(most.values())]
+    ways = [way for way in WAYS if most[way] >= CARRYING * max(most.values())]
     caption = (
         f"What links that change carry, {_said(ways)}, first run: mean of each {found[0].step} (line) and the range "
         "between its 10th and 90th percentile (band). Shaded: not measured."
@@ -131,7 +154,7 @@ def signal_series(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn | 
         "(line) and the range between its 10th and 90th percentile (band). Shaded: not measured."
     )
     told = [column for column in congested if any(panel.column == column.name for panel in panels)]
-    caption += void_note(told)
+    caption += _scales_said(panels, "probabilities") + void_note(told)
     draw = partial(_panels, _only(panels, ways), _leads_alone(told, panels), "probability (%)")
     return Drawn("probability", "Drop and mark probability", caption, draw)
 
@@ -155,8 +178,7 @@ def _of_links(
 def _panel(column: Column, look: Look, name: str, factor: float, link: str, is_alone: bool) -> Panel:
     run = column.result.runs[0]
     duration = units.seconds(column.scenario["duration"], "duration")
-    interval = units.seconds(column.scenario.get("record", {}).get("interval", "100ms"), "record.interval")
-    rate = pl.col("delivered_bytes") * 8.0 / interval
+    rate = pl.col("delivered_bytes") * 8.0 / _interval_s(column)
     queue = of_link(run.queue, link).with_columns(rate.alias(THROUGHPUT))
     series = _in_steps(queue, name, factor, _step(duration))
     label = column.label
@@ -172,6 +194,11 @@ def _panel(column: Column, look: Look, name: str, factor: float, link: str, is_a
     return Panel(label, look, series, run.window, duration, bool(column.void), capacity, column.name)
 
 
+def _interval_s(column: Column) -> float:
+    """What a row of its queue table is of."""
+    return units.seconds(column.scenario.get("record", {}).get("interval", "100ms"), "record.interval")
+
+
 def _step(duration: float) -> float:
     """Whole seconds, as few as keep a run drawable."""
     return float(max(1, math.ceil(duration / STEPS)))
@@ -179,11 +206,14 @@ def _step(duration: float) -> float:
 
 def _in_steps(queue: pl.DataFrame, name: str, factor: float, step: float) -> dict[str, Series]:
     middle = times.middle_of_step(queue.columns, step).alias("s")
-    rows = queue.select("direction", middle, pl.col(name).cast(pl.Float64) * factor)
+    value = pl.col(name).cast(pl.Float64) * factor
+    # A mean over packets counts each of them once; other columns say how it stands at the ends of intervals.
+    weight = (pl.col(PACKETS).cast(pl.Float64) if name == DELAY else pl.lit(1.0)).alias("weight")
+    rows = queue.select("direction", middle, value, pl.when(value.is_not_null()).then(weight).alias("weight"))
     table = (
         rows.group_by("direction", "s")
         .agg(
-            pl.col(name).mean().alias("mean"),
+            ((pl.col(name) * pl.col("weight")).sum() / pl.col("weight").sum()).alias("mean"),
             pl.col(name).quantile(0.1, "equiprobable").alias("low"),
             pl.col(name).quantile(0.9, "equiprobable").alias("high"),
         )

@@ -1,0 +1,94 @@
+"""Figures of queueing delay: what stands in them is what runs have kept of single packets."""
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+import pytest
+
+import aqmlab
+from aqmlab import engine, figures
+from aqmlab.figures import delay
+from aqmlab.figures.drawn import COLOURS
+from aqmlab.figures.looks import looks_of
+from aqmlab.figures.queue import _in_steps
+from aqmlab.figures.sheet import PAGE, PHONE
+from conftest import NATIVE
+from test_directions import BULK
+
+
+@pytest.fixture(scope="module")
+def bulk(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(engine, "native", NATIVE)
+        words = ("pfifo limit 60p", "pie", "fq_codel", "uncongested")
+        yield aqmlab.compare(BULK, *words, reps=2, jobs=1, out=tmp_path_factory.mktemp("bulk") / "out")
+
+
+def test_marks_stand_where_summaries_and_tables_say(bulk):
+    drawn = figures.of(bulk)["delay"]
+    rows, directions = drawn.draw.args
+    assert directions == ["forward"] and "in reverse" not in drawn.caption
+    assert [row.label for row in rows] == ["pfifo limit 60p", "pie", "fq_codel"]
+    for row in rows:
+        column, waits = bulk.column(row.label), row.waits["forward"]
+        for mark in (delay.MEDIAN, delay.MEAN, delay.P95, delay.P99):
+            each = [1e3 * one["forward"][f"queue_delay_{mark}_s"] for one in column.summaries]
+            assert waits[mark].value == pytest.approx(np.mean(each), rel=1e-9), mark
+            assert waits[mark].half_width is not None
+        table = column.result.queue.filter(pl.col("time_s") > 2.0, direction=0)
+        assert waits[delay.LONGEST].value == pytest.approx(1e3 * table["queue_delay_max_s"].max())
+        # What is drawn is in order, for all of it is of the same packets.
+        in_order = [waits[mark].value for mark in (delay.MEDIAN, delay.P95, delay.P99, delay.LONGEST)]
+        assert in_order == sorted(in_order)
+
+
+@pytest.mark.parametrize("sheet", [PAGE, PHONE])
+def test_a_discipline_has_its_colour_and_its_intervals_are_drawn(bulk, sheet):
+    drawn = figures.of(bulk)["delay"]
+    with mpl.rc_context(sheet.style(COLOURS)):
+        figure = drawn.draw(sheet)
+        (axes,) = figure.axes
+        marks = {float(one.get_ydata()[0]): one.get_color() for one in axes.lines if one.get_marker() == "s"}
+        looks = looks_of(bulk.columns)
+        names = [row.label for row in drawn.draw.args[0]]
+        assert marks == {float(place): looks[name].color for place, name in enumerate(names)}
+        assert axes.get_xscale() == "log" and axes.get_xlabel() == "queueing delay (ms)"
+        assert [tick.get_text().replace("\n", " ") for tick in axes.get_yticklabels()] == names
+        pie = drawn.draw.args[0][1].waits["forward"][delay.P99]
+        line = [one for one in axes.lines if list(one.get_ydata()) == [1 + delay.BESIDE[delay.P99]] * 2]
+        low, high = line[0].get_xdata()
+        ends = axes.get_xlim()
+        assert low == pytest.approx(max(pie.value - pie.half_width, 1.02 * ends[0]))
+        assert high == pytest.approx(min(pie.value + pie.half_width, ends[1]))
+    assert "95 % t-intervals across runs" in drawn.caption
+
+
+def test_both_directions_are_drawn_where_both_carry_data(base):
+    drawn = figures.of(aqmlab.compare(base, "pfifo limit 240p", "pi ecn"))["delay"]
+    assert drawn.draw.args[1] == ["forward", "reverse"] and "forward and in reverse" in drawn.caption
+    svg = drawn.svg
+    assert svg.count(">forward<") == svg.count(">reverse<") == 1
+    assert "across runs" not in drawn.caption
+
+
+def test_what_waits_hardly_at_all_stands_at_the_edge(bulk):
+    rows, directions = figures.of(bulk)["delay"].draw.args
+    nobody = {mark: delay.Interval(0.0, None, 1, "none") for mark in delay.MARKS}
+    low, high = delay._ends([*rows, delay.Row("idle", "#000000", {"forward": nobody})], directions)
+    assert 0 < low < delay.SHORTEST_MS < high
+    low, high = delay._ends([delay.Row("idle", "#000000", {"forward": nobody})], directions)
+    assert 0 < low < delay.SHORTEST_MS < high
+
+
+def test_a_mean_over_time_counts_packets(bulk):
+    assert "mean over the packets" in figures.of(bulk)["delay-time"].caption
+    rows = {
+        "direction": [0, 0],
+        "time_s": [0.1, 0.2],
+        "queue_delay_mean_s": [0.01, 0.04],
+        "delivered_packets": [30, 10],
+    }
+    found = _in_steps(pl.DataFrame(rows), "queue_delay_mean_s", 1e3, 1.0)["forward"]
+    assert found.mean.tolist() == pytest.approx([17.5])
+    rows |= {"queue_delay_mean_s": [0.01, None], "delivered_packets": [30, 0]}
+    assert _in_steps(pl.DataFrame(rows), "queue_delay_mean_s", 1e3, 1.0)["forward"].mean.tolist() == [10.0]
