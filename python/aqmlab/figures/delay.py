@@ -143,7 +143,7 @@ def _drawn(rows: Sequence[Row], directions: Sequence[str], sheet: Sheet) -> Figu
             axes.set_title(way)
         axes.grid(visible=False, axis="y")
         axes.set_yticks(range(len(rows)), names)
-        axes.tick_params(axis="y", length=0)
+        axes.tick_params(axis="y", length=0, pad=sheet.points(7))
         axes.spines["left"].set_visible(False)
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if math.log10(ends[1] / ends[0]) > DECADES else (1, 2, 5)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

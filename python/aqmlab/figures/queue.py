@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from aqmlab import links, statistics, units
+from aqmlab import engine, links, statistics, units
 from aqmlab.comparison import Column
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import wrapped
@@ -154,9 +154,26 @@ def signal_series(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn | 
         "(line) and the range between its 10th and 90th percentile (band). Shaded: not measured."
     )
     told = [column for column in congested if any(panel.column == column.name for panel in panels)]
-    caption += _scales_said(panels, "probabilities") + void_note(told)
+    caption += _scales_said(panels, "probabilities") + _left_out_said(congested, told) + void_note(told)
     draw = partial(_panels, _only(panels, ways), _leads_alone(told, panels), "probability (%)")
     return Drawn("probability", "Drop and mark probability", caption, draw)
+
+
+def _left_out_said(columns: Sequence[Column], drawn: Sequence[Column]) -> str:
+    """Who has no panel, and why: under fair queueing there is no one probability."""
+    others = [column for column in columns if column not in drawn]
+    fair = [column.label for column in others if _has_laws(column)]
+    without = [column.label for column in others if not _has_laws(column)]
+    said = [f"{', '.join(fair)}, where each queue has a law and a probability of its own"] if fair else []
+    said += [f"{', '.join(without)}, which set{'s' * (len(without) == 1)} none"] if without else []
+    return f" Not drawn: {'; '.join(said)}." if said else ""
+
+
+def _has_laws(column: Column) -> bool:
+    """Whether the discipline has a law with a probability in each of its queues; one that is not known may have."""
+    before, _, law = str(column.qdisc["kind"]).partition("_")
+    rows = [row for row in engine.disciplines() if row["name"] == law]
+    return before == "fq" and all(any(g["column"] == "probability" for g in row["gauges"]) for row in rows)
 
 
 def _of_links(

@@ -1,7 +1,7 @@
 """Puts a page together: words and tables for the template, figures as SVG, one file."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -295,6 +295,9 @@ def _parameters(qdisc: Json) -> str:
 
 
 def _plain(item: Any) -> str:
+    if isinstance(item, Mapping) and "sha256" in item:
+        # A law or policy: its file as it was called before it was copied beside the run.
+        return Path(str(item["file"])).name.removeprefix(f"{str(item['sha256'])[:12]}-")
     if isinstance(item, bool):
         return str(item).lower()
     return f"{item:g}" if isinstance(item, float) else str(item)

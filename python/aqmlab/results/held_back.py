@@ -36,8 +36,14 @@ def of_results(found: Sequence[tuple[str, Result]]) -> list[str]:
     lines: dict[str, str] = {}
     for name, result in found:
         for line in result.manifest.get("findings", []):
-            lines.setdefault(line.partition(":")[0], f"{name}: {line}" if len(found) > 1 else line)
+            lines.setdefault(line.partition(":")[0], _of(name, line) if len(found) > 1 else line)
     return list(lines.values())
+
+
+def _of(name: str, line: str) -> str:
+    """A finding with whose it is before it; what is found of a law that is in the name is not named twice."""
+    what, _, said = line.partition(": ")
+    return f"{name}: {said if what in name.split() else line}"
 
 
 def foreseen(tree: Mapping[str, Any]) -> list[str]:
