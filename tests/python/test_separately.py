@@ -267,3 +267,27 @@ link.qdisc = "pfifo"
 name = "dualpi2"
 link.qdisc = "dualpi2"
 """
+
+
+def test_curves_of_blocks_and_probes_have_bands_across_three_runs(mixed, compiled):
+    found = aqmlab.compare(MIXED, "pfifo limit 200p", "codel", reps=3, jobs=2, set={"duration": "8s"})
+    drawn = figures.of(found)
+    for name, (table, key, column, factor) in {
+        "blocks": ("exchanges", "traffic", "response_time_s", 1.0),
+        "probes": ("probes", "direction", "delay_s", 1e3),
+    }.items():
+        assert "Bands: 95 % t-intervals of the mean over runs." in drawn[name].caption
+        panel = drawn[name].draw.args[0][0]
+        label, _, at, _ = panel.curves[1]
+        low, high = panel.bands[label]
+        assert label == "codel" and low.shape == high.shape == at.shape
+        runs = [getattr(run, table).filter(pl.col(key) == 0) for run in found["codel"].runs]
+        times = [factor * run[column].fill_null(np.inf).to_numpy() for run in runs]
+        within = np.array([[100 * (one <= t).mean() for t in at] for one in times])
+        within = within if name == "blocks" else 100 - within
+        mean, around = within.mean(axis=0), statistics.half_widths(within)
+        np.testing.assert_allclose(low, np.clip(mean - around, 0, 100), atol=1e-9)
+        np.testing.assert_allclose(high, np.clip(mean + around, 0, 100), atol=1e-9)
+        assert drawn[name].svg
+    for name in ("blocks", "probes"):
+        assert "Bands" not in figures.of(mixed)[name].caption

@@ -1,22 +1,24 @@
 """What a comparison holds together, each by itself: response times of blocks of traffic, delay and loss of probes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from aqmlab import separately
-from aqmlab.comparison import Column, Comparison
+from aqmlab import separately, statistics
+from aqmlab.comparison import Comparison
 from aqmlab.figures import coinciding
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import below, wrapped
 from aqmlab.figures.looks import Look, void_note
+from aqmlab.figures.responses import FEWEST_FOR_A_BAND
 from aqmlab.figures.sheet import Sheet
 from aqmlab.results.run import Run
 from aqmlab.statistics import Array
@@ -35,6 +37,17 @@ class Panel:
 
     title: str
     curves: tuple[tuple[str, Look, Array, Array], ...]
+    bands: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
+    """By curve the ends of the 95 % t-interval of its runs' mean at each of its times, where there are several runs."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Per cent of the sorted times of a curve, `of` them at each of the times `at`, and which of these are shown."""
+
+    at: Array
+    of: Array
+    shown: npt.NDArray[np.bool_]
 
 
 def block_responses(found: Comparison, looks: dict[str, Look]) -> Drawn | None:
@@ -42,12 +55,12 @@ def block_responses(found: Comparison, looks: dict[str, Look]) -> Drawn | None:
     named = separately.blocks(found)
     if not named:
         return None
+    panels = _panels(found, looks, named, _responses, _completed, (0.005, 0.995))
     caption = (
         "Share of the exchanges of each block whose response is complete within the time on the horizontal axis, which "
         "is logarithmic; higher is better. Each panel reaches from the fastest to the slowest half per cent. All runs "
-        f"of a variant together.{void_note(found.columns)}"
+        f"of a variant together.{_bands_said(panels)}{void_note(found.columns)}"
     )
-    panels = _panels(found, looks, named, _responses, _completed, (0.005, 0.995))
     draw = partial(_drawn, panels, ("response time (s)", "exchanges completed (%)"), False)
     return Drawn("blocks", "Each block of traffic", caption, draw)
 
@@ -57,15 +70,19 @@ def probe_delays(found: Comparison, looks: dict[str, Look]) -> Drawn | None:
     named = separately.ways(found)
     if not named:
         return None
+    panels = _panels(found, looks, named, _delays, _longer, (0.0, 1.0))
     caption = (
         "Share of the probes' packets that take longer from end to end than the time on the horizontal axis, or are "
         "lost; lower is better. Vertical axis logarithmic. A curve that is level to the end is at the share lost. "
-        f"It ends where fewer than {FEWEST_LEFT} packets are left. All runs of a variant together. "
-        f"{separately.together(found)}{void_note(found.columns)}"
+        f"It ends where fewer than {FEWEST_LEFT} packets are left. All runs of a variant together."
+        f"{_bands_said(panels)} {separately.together(found)}{void_note(found.columns)}"
     )
-    panels = _panels(found, looks, named, _delays, _longer, (0.0, 1.0))
     draw = partial(_drawn, panels, ("one-way delay (ms)", "longer or lost (%)"), True)
     return Drawn("probes", "Probes each way", caption, draw)
+
+
+def _bands_said(panels: Sequence[Panel]) -> str:
+    return " Bands: 95 % t-intervals of the mean over runs." if any(panel.bands for panel in panels) else ""
 
 
 def _panels(
@@ -73,30 +90,32 @@ def _panels(
     looks: dict[str, Look],
     named: Mapping[int, str],
     read: Callable[[Run], dict[int, Array]],
-    curve: Callable[[Array, float, float], tuple[Array, Array]],
+    curve: Callable[[Array, float, float], Shares],
     span: tuple[float, float],
 ) -> list[Panel]:
     """Curves from the first to the last of these quantiles of any column of a panel."""
-    seen = {column.name: _together(column, read) for column in found.columns}
+    seen = {column.name: [read(run) for run in column.result.runs] for column in found.columns}
     panels = []
     for key, title in named.items():
-        all_of = [seen[column.name].get(key, np.empty(0)) for column in found.columns]
+        each_of = [[run.get(key, np.empty(0)) for run in seen[column.name]] for column in found.columns]
+        all_of = [np.sort(np.concatenate(each)) for each in each_of]
         ends = [np.quantile(times[np.isfinite(times)], span) for times in all_of if np.isfinite(times).any()]
         low, high = (min(e[0] for e in ends), max(e[1] for e in ends)) if ends else (0.01, 1.0)
-        curves = [
-            (column.label, looks[column.name], *curve(times, low, high))
-            for column, times in zip(found.columns, all_of, strict=True)
-            if times.size
-        ]
-        panels.append(Panel(title, tuple(curves)))
+        curves, bands = [], {}
+        for column, times, each in zip(found.columns, all_of, each_of, strict=True):
+            if times.size:
+                whole = curve(times, low, high)
+                curves.append((column.label, looks[column.name], whole.at[whole.shown], whole.of[whole.shown]))
+                runs = [curve(np.sort(one), low, high).of for one in each if one.size]
+                if len(runs) >= FEWEST_FOR_A_BAND:
+                    bands[column.label] = _band(np.array(runs)[:, whole.shown])
+        panels.append(Panel(title, tuple(curves), bands))
     return panels
 
 
-def _together(column: Column, read: Callable[[Run], dict[int, Array]]) -> dict[int, Array]:
-    """Times of all runs of a column by block or direction, sorted."""
-    each = [read(run) for run in column.result.runs]
-    keys = {key for one in each for key in one}
-    return {key: np.sort(np.concatenate([one[key] for one in each if key in one])) for key in keys}
+def _band(runs: Array) -> tuple[Array, Array]:
+    mean, around = runs.mean(axis=0), statistics.half_widths(runs)
+    return np.clip(mean - around, 0, 100), np.clip(mean + around, 0, 100)
 
 
 def _responses(run: Run) -> dict[int, Array]:
@@ -113,17 +132,16 @@ def _by(run: Run, table: str, key: str, times: pl.Expr) -> dict[int, Array]:
     return {int(k): np.asarray(found, dtype=np.float64) for k, found in rows.iter_rows()}
 
 
-def _completed(times: Array, low: float, high: float) -> tuple[Array, Array]:
+def _completed(times: Array, low: float, high: float) -> Shares:
     at = np.geomspace(max(low, 1e-4), max(high, 2e-4), POINTS)
-    return at, 100 * np.searchsorted(times, at, side="right") / times.size
+    return Shares(at, 100 * np.searchsorted(times, at, side="right") / times.size, np.full(POINTS, True))
 
 
-def _longer(times: Array, _low: float, high: float) -> tuple[Array, Array]:
+def _longer(times: Array, _low: float, high: float) -> Shares:
     """To the longest delay of all, or to the last packets."""
     at = np.linspace(0, 1.05 * high, POINTS)
     left = times.size - np.searchsorted(times, at, side="right")
-    shown = left >= FEWEST_LEFT
-    return at[shown], 100 * left[shown] / times.size
+    return Shares(at, 100 * left / times.size, np.asarray(left >= FEWEST_LEFT))
 
 
 def _drawn(panels: Sequence[Panel], labels: tuple[str, str], is_tail: bool, sheet: Sheet) -> Figure:
@@ -137,11 +155,16 @@ def _drawn(panels: Sequence[Panel], labels: tuple[str, str], is_tail: bool, shee
         wider = coinciding.widths([(look, at, share) for _, look, at, share in panel.curves], is_log=is_tail)
         for (label, look, at, share), width in zip(panel.curves, wider, strict=True):
             own = look.line(sheet)
+            if label in panel.bands:
+                looks = {"color": look.color, "alpha": 0.18, "linewidth": 0, "zorder": look.layer - 0.5}
+                axes.fill_between(at, *panel.bands[label], **looks)
             (line,) = axes.plot(at, share, **{**own, "linewidth": width * own["linewidth"]})
             lines.setdefault(label, coinciding.key(line, look, sheet))
         axes.set_title(wrapped(panel.title, sheet.ems / across - AROUND, "bold"))
         axes.set(xlabel=labels[0], ylabel=labels[1])
         _scaled(axes, is_tail)
+        if is_tail and panel.bands:  # which may reach down to nothing
+            axes.set_ylim(bottom=0.6 * min(float(share.min()) for *_, share in panel.curves if share.size))
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
     if len(lines) > 1:
