@@ -32,7 +32,7 @@ class MyRed:
     high = aqmlab.parameter(15.0, "From this average on everything is lost.", unit="packets", low=0.0)
     max_p = aqmlab.parameter(0.02, "Probability at the upper threshold.", low=0.0, high=1.0)
     wq = aqmlab.parameter(0.002, "Weight of a packet's queue in the average.", low=0.0, high=1.0)
-    mean_packet = aqmlab.parameter("500b", "What the average decays by, one a slot of the idle link.")
+    mean_packet = aqmlab.parameter("500b", "What the average decays by, one a slot of the idle link.", low="1b")
     average = 0.0
     probability = 0.0
     count = OUTSIDE

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aqmlab import deferred, engine, forks  # noqa: F401 - `forks` sees those that are made before anything runs
-from aqmlab.errors import AqmlabError, BadInput, CannotRun, Interrupted
+from aqmlab.errors import AqmlabError, BadInput, CannotRun, Interrupted, Misbehaved
 from aqmlab.laws import (
     DROP,
     EARLY,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from aqmlab.results.result import Result
     from aqmlab.results.run import Run
     from aqmlab.runs.calibration import Calibration
+    from aqmlab.runs.law_check import Checked, check
 else:
     # The package of that name is loaded once, here, before the function of that name is asked for.
     import_module("aqmlab.live")
@@ -42,6 +43,7 @@ else:
         {
             **dict.fromkeys(("calibrate", "compare", "live", "load", "record", "run"), "aqmlab.api"),
             "Calibration": "aqmlab.runs.calibration",
+            **dict.fromkeys(("Checked", "check"), "aqmlab.runs.law_check"),
             "Comparison": "aqmlab.comparison",
             "Result": "aqmlab.results.result",
             "Run": "aqmlab.results.run",
@@ -69,12 +71,15 @@ __all__ = [
     "BadInput",
     "Calibration",
     "CannotRun",
+    "Checked",
     "Comparison",
     "Interrupted",
+    "Misbehaved",
     "Result",
     "Run",
     "calibrate",
     "cause",
+    "check",
     "compare",
     "discipline",
     "include",

@@ -20,7 +20,7 @@ def test_every_example_that_needs_no_other_file_is_offered(capsys):
     assert all(name in said for name in NAMES)
     assert cli.invoke(["new", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["examples"]
-    assert [row["name"] for row in rows] == list(NAMES) and all(len(row["doc"]) > 20 for row in rows)
+    assert [row["name"] for row in rows] == [*NAMES, *beginnings.CODE] and all(len(row["doc"]) > 20 for row in rows)
 
 
 def test_what_is_there_is_not_written_over(tmp_path, monkeypatch, capsys):
@@ -76,3 +76,15 @@ def test_every_example_runs(name, tmp_path, monkeypatch, capsys):
     assert cli.invoke([verb, file.name, "-o", "out", "--json", "--jobs", "1", *few, *short]) == 0
     found = json.loads(capsys.readouterr().out.partition("\n{")[2].join(("{", "")))
     assert found and (tmp_path / "out").is_dir()
+
+
+@pytest.mark.parametrize(("name", "guide"), [("law", "laws"), ("discipline", "own-disciplines")])
+def test_the_law_and_the_discipline_to_begin_with_are_those_of_the_guides(name, guide, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.invoke(["new", name, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"file": beginnings.CODE[name], "command": f"aqmlab check {beginnings.CODE[name]}"}
+    shown = re.findall(
+        r"^```python\n(.*?)^```", (ROOT / f"docs/guide/{guide}.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    assert (tmp_path / found["file"]).read_text().endswith(shown[0])

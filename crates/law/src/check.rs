@@ -16,6 +16,8 @@ const STORY: usize = 8;
 const UNSEEN: u32 = 16;
 /// Silence after which a law should let a lone packet pass.
 const SILENCE: Span = Span::from_secs(60);
+/// Packets of the burst that a trial begins with, at most: more than most queues hold.
+const BURST: u64 = 1_500;
 /// How often a link asks in vain, while nothing arrives, until a discipline is taken to keep packets back for ever.
 const VAIN: u32 = 10_000;
 
@@ -241,9 +243,14 @@ impl Drive {
         assert_eq!(offered, taken + lost + refused + held, "packets are conserved");
     }
 
-    /// Makes rounds of a burst and departures, lighter and heavier by turns. Then come silence and a lone packet.
+    /// Makes a burst, before the law has seen a packet leave, so that packets wait as long as the queue lets them. Then
+    /// come rounds of a burst and departures, lighter and heavier by turns, and at last silence and a lone packet.
     fn run(&mut self, random: &mut Stream, operations: u32) {
         let mut done = 0;
+        for _ in 0..BURST / 2 + random.below(BURST / 2) {
+            self.offer(parcel(random));
+            done += 1;
+        }
         while done < operations {
             let (most, heavy) = (1 + random.below(40), 1 + random.below(3));
             for _ in 0..1 + random.below(400) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,15 +44,23 @@ VERBS = {
 }
 """The examples, and what runs each; those that need other files besides stay out."""
 
+CODE = {"law": "my_law.py", "discipline": "two_bands.py"}
+"""Laws and disciplines of one's own to begin with."""
+
 
 def examples() -> list[Example]:
     """The examples there are: in the package, or in the repository that an editable one links to."""
     place = Path(__file__).parents[1] / "examples"
-    return [Example(name, path := place / f"{name}.toml", verb, _first(path)) for name, verb in VERBS.items()]
+    found = [(name, place / f"{name}.toml", verb) for name, verb in VERBS.items()]
+    found += [(name, place / "laws" / file, "check") for name, file in CODE.items()]
+    return [Example(name, path, verb, _first(path)) for name, path, verb in found]
 
 
 def _first(path: Path) -> str:
-    """What an example is: the first paragraph of the comment that it opens with."""
+    """What an example is: the first paragraph of the comment that it opens with, or what a class says of itself."""
+    if path.suffix == ".py":
+        classes = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)]
+        return f"In Python, to be changed: {ast.get_docstring(classes[0])}"
     said = []
     for line in path.read_text(encoding="utf-8").splitlines():
         if not line.startswith("# "):
@@ -75,11 +84,15 @@ def new(
         str | None, typer.Argument(metavar="[NAME]", help="Which example; without, a list.", autocompletion=complete)
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The file to write; NAME.toml by default.", metavar="FILE")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="The file to write; by default NAME.toml, my_law.py, two_bands.py.", metavar="FILE"
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write an example to begin with: a scenario, a comparison or a sweep, with comments. Without NAME: list them."""
+    """Write an example to begin with: a scenario, a comparison or a sweep, with comments, or a law or a discipline in
+    Python. Without NAME: list them."""
     found = examples()
     if name is None:
         if out is not None:
@@ -89,10 +102,10 @@ def new(
     chosen = next((one for one in found if one.name == name), None)
     if chosen is None:
         raise BadInput(f"new {name}: expected one of {', '.join(one.name for one in found)}")
-    target = out or Path(f"{name}.toml")
+    target = out or Path(chosen.path.name)
     text = chosen.path.read_text(encoding="utf-8")
     # The commands in its comments are for the place where it now is.
-    for before in (f"examples/{name}.toml", f"{name}.toml"):
+    for before in (f"examples/{chosen.path.name}", chosen.path.name):
         text = text.replace(f" {before}", f" {shlex.quote(str(target))}")
     try:
         with target.open("x", encoding="utf-8") as file:

@@ -175,6 +175,9 @@ def show(out: Console, found: Json) -> None:
     tables.show(out, table, names=2)
     for field in known.fields(found) if form is template.DISCIPLINES else []:
         name, count = evaluation["subject"]["name"], len(field.standings)
+        if not field.place(name):
+            out.print(Text(f"{field.section}, {field.case}: no packet of it left the link, so it has no delay."))
+            continue
         first, last = field.places(name)
         place = f"number {field.place(name)} of {count} by mean delay, the shortest first"
         told = "" if first == last else f" ({first} to {last}, as far as these runs tell)"

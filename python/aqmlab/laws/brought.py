@@ -26,6 +26,7 @@ from aqmlab.laws.declared import Declaration
 from aqmlab.laws.straight import is_straight
 
 ENDINGS = (".py", ".so", policy.ENDING)
+EXPORTS = "a shared library that exports aqmlab_law_table or aqmlab_discipline_table"
 QUEUES = ("qdisc", "reverse_qdisc")
 
 COMPILED, INTERPRETED, LIBRARY, POLICY = "compiled", "interpreted", "library", "policy"
@@ -222,7 +223,12 @@ def _library(content: bytes, path: Path, sha256: str) -> dict[str, Any]:
         copy.write(content)
         copy.flush()
         patience.try_library(copy.name, path)
-        return engine.bring_library(copy.name, path, sha256)
+        try:
+            return engine.bring_library(copy.name, path, sha256)
+        except BadInput as error:
+            what = str(error).replace(f"{copy.name}: ", "")
+            hint = "" if "expected" in what else f"; expected {EXPORTS}"
+            raise BadInput(f"{what}{hint}") from None
 
 
 def declaration(content: bytes, path: Path) -> Declaration:

@@ -1,14 +1,19 @@
 """What a law is put through before anything depends on it, in a process of its own, and what that shows in words."""
 
+import faulthandler
+import math
+import re
 import signal
 import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from aqmlab import engine, toml_text
+from aqmlab import engine, toml_text, units
 from aqmlab.engine import Resolved
 from aqmlab.errors import AqmlabError, BadInput
 from aqmlab.json_files import Json
@@ -21,11 +26,33 @@ PROGRAM = "from aqmlab.runs.law_check import main; main()"
 OPERATIONS = 20_000
 """Of a trace: arrivals and departures, with ticks in between."""
 SEEDS = (1, 2, 3)
-LIMITS = ("60p", "1000p")
-"""A queue that is often full, and one that hardly ever is."""
-RATE = "10mbit"
+
+
+@dataclass(frozen=True)
+class Link:
+    """The link of a trace, and the queue before it."""
+
+    rate: str
+    limit: str
+    operations: int = OPERATIONS
+
+    def __str__(self) -> str:
+        """Its rate and its limit."""
+        return f"a link of {self.rate} and limit {self.limit}"
+
+
+LINKS = (Link("10mbit", "60p"), Link("10mbit", "1000p"), Link("10gbit", "1000p"), Link("64kbit", "1000p", 8_000))
+"""A queue that is often full, and one that hardly ever is; waits of microseconds, and of a minute and more."""
+TOTALS = ("offered", "taken", "lost", "refused", "marked", "ticks", "lost_when_idle")
+"""The counts that are added up over all traces."""
+ENGINES = ("limit", "ecn", "capacity")
+"""Parameters that every law has, which are the engine's."""
+WORDS = {"s": "s", "Hz": "hz", "bit/s": "bit", "bytes": "b"}
+"""Units as a scenario has them."""
 PATIENCE_S = 60.0
 """How long a trace may take."""
+VARIED = Link("10mbit", "1000p", 5_000)
+"""The trace for each value of a parameter beside its default."""
 TIMED = 5
 """Pairs of traces, the law's and drop-tail's, from which the cost of a decision is taken: the quickest of each."""
 
@@ -34,11 +61,12 @@ FOUND, REFUSED = "found", "refused"
 
 @dataclass
 class Checked:
-    """What came out."""
+    """What the check of a law or discipline came to."""
 
     name: str
     path: str
     how: str
+    """`compiled` or `interpreted` Python, a `library`, or a `policy`."""
     built_with: str
     problem: str = ""
     """What is wrong, in a line; nothing where nothing is."""
@@ -49,81 +77,143 @@ class Checked:
     remarks: list[str] = field(default_factory=list)
     """What is no mistake and may not be meant."""
     decision_ns: float | None = None
-    """What a decision costs more than in drop-tail."""
+    """What a decision costs more than in drop-tail, in nanoseconds a packet that arrives or leaves."""
     kind: str = "law"
     """Whether it is a law, or a discipline, which holds packets."""
+    trace: str = ""
+    """The trace that was tried last."""
 
     def as_dict(self) -> Json:
         """For `--json`."""
         return asdict(self)
 
 
-def check(path: Path) -> Checked:
-    """Puts the law of a file through all that there is; raises `BadInput` where it is no law."""
+def check(path: str | Path) -> Checked:
+    """Puts the law or discipline of a file through all that there is, and says what came out.
+
+    Raises `BadInput` where the file has none. A broken promise is no exception: it is the answer's `problem`.
+    """
+    path = Path(path)
     ours, its = Pipe()
-    process = starter.python(PROGRAM, [str(its.fileno())], [its.fileno()], starter.environment())
-    its.close()
-    found: Checked | None = None
-    try:
-        ours.send(str(path))
-        while True:
-            if not ours.poll(PATIENCE_S):
-                return _broken(found, path, f"gave no answer for {PATIENCE_S:g} s; expected calls that end")
-            kind, said = ours.recv()
-            if kind == REFUSED:
-                raise BadInput(said)
-            found, is_over = said
-            if is_over:
-                assert found is not None
-                return found
-    except (EOFError, ConnectionError):
-        code = process.wait()
-        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-        return _broken(found, path, f"ended its process {how}; expected one that writes to its state alone")
-    finally:
-        ours.close()
-        process.kill()
-        process.wait()
+    with tempfile.TemporaryFile() as frames:
+        keep = [its.fileno(), frames.fileno()]
+        process = starter.python(PROGRAM, [str(one) for one in keep], keep, starter.environment())
+        its.close()
+        found: Checked | None = None
+        try:
+            ours.send(str(path))
+            while True:
+                if not ours.poll(PATIENCE_S):
+                    process.send_signal(signal.SIGUSR1)  # it writes where it is
+                    ours.poll(1.0)
+                    said = f"gave no answer for {PATIENCE_S:g} s%s; expected calls that end"
+                    return _broken(found, path, said, _called(frames, path))
+                kind, said = ours.recv()
+                if kind == REFUSED:
+                    raise BadInput(said)
+                found, is_over = said
+                if is_over:
+                    assert found is not None
+                    return found
+        except (EOFError, ConnectionError):
+            code = process.wait()
+            how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+            said = f"ended its process {how}%s; expected one that writes to its state alone"
+            return _broken(found, path, said, _called(frames, path))
+        finally:
+            ours.close()
+            process.kill()
+            process.wait()
 
 
-def _broken(found: Checked | None, path: Path, what: str) -> Checked:
+def _broken(found: Checked | None, path: Path, what: str, called: str) -> Checked:
     found = found or Checked(path.stem, str(path), "", "")
-    found.problem = f"the {found.kind} {found.name} {what}"
+    found.problem = f"the {found.kind} {found.name} " + what % (called + (f", {found.trace}" if found.trace else ""))
     return found
+
+
+def _called(frames: IO[bytes], path: Path) -> str:
+    """Where in the law's own file a process was when it wrote its frames; nothing where it was elsewhere."""
+    frames.seek(0)
+    for file, line, name in re.findall(r'File "(.+)", line (\d+) in (\w+)', frames.read().decode(errors="replace")):
+        if file == str(path):
+            return f" in {name} ({file}:{line})"
+    return ""
+
+
+class Reporter:
+    """The process that checks a law, and tells the one that waits what it is at."""
+
+    def __init__(self, connection: "Connection[Any, Any]", law: Brought) -> None:
+        self.connection, self.law = connection, law
+        self.found = Checked(law.name, str(law.path), law.how, law.built_with, kind=law.kind)
+
+    def tell(self, is_over: bool = False) -> None:
+        """Tells what is known by now."""
+        self.connection.send((FOUND, (self.found, is_over)))
+
+    def drive(self, qdisc: Json, link: Link, seed: int, said: str = "") -> Json | None:
+        """The counts of a trace; `None` if the law broke a promise in it, which is then the answer.
+
+        `said` is what is unusual of the discipline.
+        """
+        self.found.trace = f"with {said}{link} and seed {seed}"
+        self.tell()
+        qdisc = {"limit": link.limit, **qdisc}
+        counts = engine.drive(before_a_link(qdisc, link.rate), seed, link.operations)
+        if "fault" not in counts:
+            return counts
+        self._tell_story(qdisc, link, seed)
+        return None
+
+    def _tell_story(self, qdisc: Json, link: Link, seed: int) -> None:
+        """The trace once more, with its story; and whether a compiled law fails as it is written, too."""
+        law, found = self.law, self.found
+        said = engine.drive(before_a_link(qdisc, link.rate), seed, link.operations, tells=True)
+        raised = interpreted.FAILURES.get(law.name)
+        once = f"the {law.kind} {law.name} failed once, and not again with the same calls"
+        found.problem = f"{said.get('fault', once)}{f'; {raised}' if raised else ''}, {found.trace}"
+        found.story = list(said.get("story", []))
+        if law.how == brought.COMPILED and qdisc["kind"] == law.name:
+            twin = brought.as_it_is(law)
+            written = before_a_link({**qdisc, "kind": twin.name, **_named(twin)}, link.rate)
+            if "fault" not in engine.drive(written, seed, link.operations):
+                found.problem += "; as it is written it does not: expected whole numbers below 2**63"
 
 
 def serve(connection: "Connection[Any, Any]") -> None:
     """Checks the law whose path comes through the connection."""
     try:
-        law = brought.of_file(Path(connection.recv()))
-        found = Checked(law.name, str(law.path), law.how, law.built_with, kind=law.kind)
-        connection.send((FOUND, (found, False)))
-        _check(law, found)
-        connection.send((FOUND, (found, True)))
+        reporter = Reporter(connection, brought.of_file(Path(connection.recv())))
+        reporter.tell()
+        _check(reporter)
+        reporter.tell(is_over=True)
     except AqmlabError as error:
         connection.send((REFUSED, str(error)))
 
 
-def _check(law: Brought, found: Checked) -> None:
-    totals: dict[str, int] = {}
-    marks, named = bool(law.rows[0]["marks"]), _named(law)
-    for kind in (row["name"] for row in law.rows):
-        for ecn in (False, True) if marks else (False,):
-            for limit in LIMITS:
-                resolved = before_a_link({"kind": kind, **named, "limit": limit, **({"ecn": True} if ecn else {})})
-                for seed in SEEDS:
-                    said = engine.drive(resolved, seed, OPERATIONS)
-                    if "fault" in said:
-                        return _tell(found, law, resolved, seed)
-                    if engine.drive(resolved, seed, OPERATIONS)["history"] != said["history"]:
-                        found.problem = (
-                            f"the {law.kind} {law.name} gave other answers to the same calls; expected one that keeps "
-                            f"all it knows in its fields and draws by chance and uniform alone"
-                        )
-                        return
-                    for key in ("offered", "taken", "lost", "refused", "marked", "ticks", "lost_when_idle"):
-                        totals[key] = totals.get(key, 0) + int(said[key])
-    traces = len(law.rows) * len(LIMITS) * len(SEEDS) * (2 if marks else 1)
+def _check(reporter: Reporter) -> None:
+    law, found = reporter.law, reporter.found
+    marks, totals, traces, silent = bool(law.rows[0]["marks"]), dict.fromkeys(TOTALS, 0), 0, 0
+    for qdisc, link, seed in _traces(law, [str(row["name"]) for row in law.rows]):
+        said, again = reporter.drive(qdisc, link, seed), reporter.drive(qdisc, link, seed)
+        if said is None or again is None:
+            return
+        if again["history"] != said["history"]:
+            found.problem = (
+                f"the {law.kind} {law.name} gave other answers to the same calls, {found.trace}; expected one that "
+                f"keeps all it knows in its fields and draws by chance and uniform alone"
+            )
+            return
+        traces, silent = traces + 1, silent + (said["taken"] == 0)
+        for key in TOTALS:
+            totals[key] += int(said[key])
+    if silent == traces:
+        found.problem = (
+            f"the {law.kind} {law.name} lost all {totals['offered']:,} packets that arrived; expected one that lets "
+            f"packets pass"
+        )
+        return
     found.kept = [
         f"{traces} traces, {totals['offered']:,} arrivals, {totals['taken']:,} departures, {totals['ticks']:,} ticks, "
         + (
@@ -132,12 +222,17 @@ def _check(law: Brought, found: Checked) -> None:
             else "alone and under fair queueing: packets are conserved, verdicts are verdicts, probabilities are from "
             "0 to 1"
         ),
+        f"links of {', '.join(dict.fromkeys(link.rate for link in LINKS))}",
         "the same calls give the same answers",
         f"a full queue refused {totals['refused']:,} packets",
         f"it lost {totals['lost']:,} packets" + (f" and marked {totals['marked']:,}" if marks else ""),
     ]
-    if law.how == brought.COMPILED and not _is_as_written(law, found):
+    if not _holds_with_other_values(reporter):
         return
+    if law.how == brought.COMPILED and not _is_as_written(reporter):
+        return
+    if silent:
+        found.remarks.append(f"it lost every packet in {silent} of {traces} traces")
     if totals["lost"] + totals["marked"] == 0 and law.kind == "law":
         found.remarks.append("it signalled nothing, however long the queue was")
     elif marks and totals["marked"] == 0:
@@ -148,48 +243,92 @@ def _check(law: Brought, found: Checked) -> None:
             f"after a minute of silence it lost a lone packet that found an empty queue, in {totals['lost_when_idle']} "
             f"of {traces} traces"
         )
+    found.trace = "its cost"
     found.decision_ns = _cost(law)
 
 
-def _is_as_written(law: Brought, found: Checked) -> bool:
-    """Whether a compiled law does what its text does in the interpreter, call by call; says so, or what came of it."""
-    twin, name = brought.as_it_is(law), law.name
-    for limit in LIMITS:
-        for ecn in (False, True) if law.rows[0]["marks"] else (False,):
-            more = {"limit": limit, **({"ecn": True} if ecn else {})}
-            first, second = (before_a_link({"kind": one.name, **_named(one), **more}) for one in (law, twin))
-            for seed in SEEDS:
-                said = engine.drive(second, seed, OPERATIONS)
-                if "fault" in said:
-                    found.problem = (
-                        f"the law {name} runs compiled and fails as it is written: "
-                        f"{interpreted.FAILURES.get(twin.name, said['fault'])}"
-                    )
-                    return False
-                if said["history"] != engine.drive(first, seed, OPERATIONS)["history"]:
-                    found.problem = (
-                        f"the law {name} does otherwise compiled than as it is written, with limit {limit} and seed "
-                        f"{seed}; expected whole numbers below 2**63 and the same arithmetic, or "
-                        f"@aqmlab.law(compiled=False)"
-                    )
-                    return False
-    found.kept.append("compiled it decides as in the interpreter, packet by packet")
+def _traces(law: Brought, kinds: list[str]) -> Iterator[tuple[Json, Link, int]]:
+    """Each discipline with the law, with each link and seed; where it marks, with ECN and without."""
+    for kind in kinds:
+        for ecn in ({}, {"ecn": True}) if law.rows[0]["marks"] else ({},):
+            for link in LINKS:
+                for seed in SEEDS:
+                    yield {"kind": kind, **_named(law), **ecn}, link, seed
+
+
+def _holds_with_other_values(reporter: Reporter) -> bool:
+    """Whether it keeps its promises with each of its own parameters set otherwise; says so, or what came of it."""
+    law, tried = reporter.law, 0
+    ecn = {"ecn": True} if law.rows[0]["marks"] else {}
+    for param in law.rows[0]["params"]:
+        values = _values_of(param) if param["name"] not in ENGINES else []
+        for value in values:
+            qdisc = {"kind": law.name, **_named(law), **ecn, param["name"]: value}
+            if reporter.drive(qdisc, VARIED, SEEDS[0], f"{param['name']} = {toml_text.value(value)}, ") is None:
+                return False
+        tried += len(values)
+    if tried:
+        reporter.found.kept.append(f"it keeps its promises with {tried} other values of its parameters")
     return True
 
 
-def _tell(found: Checked, law: Brought, resolved: Resolved, seed: int) -> None:
-    """The trace once more, with its story."""
-    said = engine.drive(resolved, seed, OPERATIONS, tells=True)
-    raised = interpreted.FAILURES.get(law.name)
-    found.problem = str(said.get("fault", f"the {law.kind} {law.name} failed once, and not again with the same calls"))
-    found.problem += f"; {raised}" if raised else ""
-    found.story = list(said.get("story", []))
+def _values_of(param: Json) -> list[Any]:
+    """Values of a parameter beside its default: half and twice of it, zero and the bounds, as far as they may be."""
+    low, high = (math.inf if bound is None else float(bound) for bound in param["range"])
+    low = -math.inf if low == math.inf else low
+    kind, default = str(param["kind"]), str(param["default"])
+    if kind == "flag":
+        return [default != "true"]
+    found = units.quantity(default)
+    if found is None:  # it is reckoned from others
+        return []
+    number, unit = found
+    near = [0.0, number / 2, number * 2]
+    if kind == "number":
+        near += [bound for bound in (low, high) if math.isfinite(bound)]
+    if kind == "integer":
+        near = [float(int(one)) for one in (*near, low)]
+    if kind == "time" and unit != "s":
+        return []
+    apart = [one for one in dict.fromkeys(near) if low <= one <= high and one != number]
+    if kind == "integer":
+        return [int(one) for one in apart]
+    return apart if kind == "number" else [f"{f'{one:.9f}'.rstrip('0').rstrip('.')}{WORDS[unit]}" for one in apart]
+
+
+def _is_as_written(reporter: Reporter) -> bool:
+    """Whether a compiled law does what its text does in the interpreter, call by call; says so, or what came of it."""
+    law, found = reporter.law, reporter.found
+    twin, name = brought.as_it_is(law), law.name
+    for qdisc, link, seed in _traces(law, [name]):
+        said = reporter.drive(qdisc, link, seed)
+        if said is None:
+            return False
+        resolved = before_a_link({"limit": link.limit, **qdisc, "kind": twin.name, **_named(twin)}, link.rate)
+        other = engine.drive(resolved, seed, link.operations)
+        if "fault" in other:
+            found.problem = (
+                f"the law {name} runs compiled and fails as it is written: "
+                f"{interpreted.FAILURES.get(twin.name, other['fault'])}, {found.trace}"
+            )
+            return False
+        if said["history"] != other["history"]:
+            found.problem = (
+                f"the law {name} does otherwise compiled than as it is written, {found.trace}; expected whole "
+                f"numbers below 2**63 and the same arithmetic, or @aqmlab.law(compiled=False)"
+            )
+            return False
+    found.kept.append("compiled it decides as in the interpreter, packet by packet")
+    return True
 
 
 def _cost(law: Brought) -> float:
     """Nanoseconds of a decision beyond what the queue takes without a law."""
     operations = OPERATIONS if law.how in (brought.INTERPRETED, brought.POLICY) else 20 * OPERATIONS
-    pair = [before_a_link({**one, "limit": "60p"}) for one in ({"kind": law.name, **_named(law)}, {"kind": "pfifo"})]
+    pair = [
+        before_a_link({**one, "limit": "60p"}, LINKS[0].rate)
+        for one in ({"kind": law.name, **_named(law)}, {"kind": "pfifo"})
+    ]
     best = [float("inf")] * 2
     for _ in range(TIMED):
         for k, resolved in enumerate(pair):
@@ -202,12 +341,17 @@ def _named(law: Brought) -> Json:
     return {"law": {"file": law.path.name, "sha256": law.sha256}}
 
 
-def before_a_link(qdisc: Json) -> Resolved:
+def before_a_link(qdisc: Json, rate: str = LINKS[0].rate) -> Resolved:
     """A scenario around a discipline; nothing of it runs but that."""
-    tree = {"link": {"rate": RATE, "qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}
+    tree = {"link": {"rate": rate, "qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}
     return engine.resolve(toml_text.dumps(tree), "check")
 
 
 def main() -> None:
-    """Serves the connection whose file descriptor is the argument."""
+    """Serves the connection whose file descriptor is the first argument; the second is that of a file, which is told
+    where Python is if the process ends or is asked.
+    """
+    frames = int(sys.argv[2])
+    faulthandler.enable(frames)
+    faulthandler.register(signal.SIGUSR1, frames)
     serve(Connection(int(sys.argv[1])))
