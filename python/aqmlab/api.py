@@ -25,7 +25,7 @@ from aqmlab.comparison import Comparison, Entry
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, Interrupted, doubt
 from aqmlab.json_files import Json
-from aqmlab.laws import brought
+from aqmlab.laws import brought, forms
 from aqmlab.live import witnesses
 from aqmlab.progress import Foreseen, Monitor, Unseen, View
 from aqmlab.results import digests, store
@@ -418,7 +418,7 @@ def _variants(
         bounds.check_plan(len(source.tree["variant"]) * reps, f"{source.origin}: variant")
         return source, variants.from_file(source)
     # A policy is called by its file.
-    others = [str(item) if brought.is_file(str(item)) else item for item in rest if not isinstance(item, Result)]
+    others = [str(item) if forms.is_file(str(item)) else item for item in rest if not isinstance(item, Result)]
     if all(not isinstance(item, str) or _names_file(item) for item in others):
         return None, variants.from_files([source, *(prepared.read(item, changes, None) for item in others)])
     written = variants.written_out(source, [str(item) for item in others])
@@ -426,7 +426,7 @@ def _variants(
 
 
 def _names_file(word: str) -> bool:
-    return "\n" in word or word.endswith(".toml") or (files.is_file(word) and not brought.is_file(word))
+    return "\n" in word or word.endswith(".toml") or (files.is_file(word) and not forms.is_file(word))
 
 
 def _compare_results(results: Sequence[Result], out: str | Path | None, baseline: str | None) -> Comparison:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aqmlab import engine, toml_text, units
+from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
 from aqmlab.laws import brought
 
@@ -71,7 +72,7 @@ def worked_out(row: dict[str, Any], rate: str, given: Mapping[str, Any]) -> Work
     )
 
 
-def _law(name: str) -> dict[str, str]:
-    """The file of a discipline that is not built in."""
-    path = brought.path_of(name)
-    return {} if path is None else {"law": str(path.resolve())}
+def _law(name: str) -> Tree:
+    """The file of a discipline that is not built in, as it was brought."""
+    law = brought.called(name)
+    return {} if law is None else {"law": str(law.path.resolve())}

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from aqmlab import engine, files, links, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
-from aqmlab.laws import brought
+from aqmlab.laws import brought, forms
 
 DEMANDS = ("duration", "warmup", "cooldown", "path", "traffic")
 """The keys of a scenario that say what is demanded and when it is measured."""
@@ -42,6 +42,7 @@ FILE_KEYS = ("law", "table", "vectors", "demands", "packets", "file", "stack")
 
 
 _LINE_OF_A_FILE = re.compile(r"(.+?):\d+: ")
+_UNKNOWN = re.compile(r'(?P<said>qdisc(?:\.kind)? = "(?P<name>[^"]*)": )expected one of pfifo, ')
 _UNREAD = re.compile(
     r"(?P<said>(?P<key>[\w.-]+) = .*: )(?:cannot be read|expected a file that can be read): (?P<why>.*)"
 )
@@ -103,12 +104,13 @@ class Source:
         name = self.tree.get("name")
         if isinstance(name, str) and (not name.strip() or any(unicodedata.category(one) == "Cc" for one in name)):
             raise BadInput(f"{self.origin}: name: {name!r}: expected a text without control characters")
-        text = toml_text.dumps(self.tree) if self.text is None else self.text
-        brought.bring(self.tree, self.origin)
+        asked = self.with_changes(brought.under_fair_queueing(self.tree, self.origin))
+        text = toml_text.dumps(asked.tree) if asked.text is None else asked.text
+        brought.bring(asked.tree, self.origin)
         try:
-            return engine.resolve(text, self.origin, () if self.text is None else self.settings)
+            return engine.resolve(text, self.origin, () if asked.text is None else asked.settings)
         except BadInput as error:
-            raise BadInput(self._placed(str(error))) from None
+            raise BadInput(self._placed(self._by_its_file(str(error)))) from None
 
     def _placed(self, complaint: str) -> str:
         """A complaint of the engine with the author's line, or with none where the line is not the author's."""
@@ -119,6 +121,14 @@ class Source:
             return self._found_beside(complaint)
         place = self.origin if self.text is None else f"{self.file or self.origin}:{line[1]}"
         return f"{place}: {self._not_beside(complaint[line.end() :])}"
+
+    def _by_its_file(self, complaint: str) -> str:
+        """A complaint about a discipline that nobody knows, of which there may be a file."""
+        unknown = _UNKNOWN.search(complaint)
+        if unknown is None:
+            return complaint
+        hint = forms.by_its_file(unknown["name"], Path(self.origin).parent)
+        return f"{complaint[: unknown.end('said')]}{hint}" if hint else f"{complaint}; {forms.NAMED}"
 
     def _found_beside(self, complaint: str) -> str:
         """A complaint about a line of a file that the scenario names, by the path that leads to it from here."""
@@ -151,6 +161,8 @@ def read(scenario: ScenarioLike) -> Source:
     if not isinstance(scenario, str | Path):
         raise BadInput(f"{scenario!r}: is no scenario; expected a path, a text with line breaks, or tables")
     path = Path(scenario)
+    if forms.is_file(path.name):
+        raise BadInput(f"{path}: is the file of a law; expected {files.SCENARIO.what}, whose link.qdisc may name it")
     text = files.text(path, files.SCENARIO)
     tree = in_tables(toml_text.loads(text, str(path)))
     tree.setdefault("name", path.stem)
@@ -333,7 +345,7 @@ def with_files_renamed(item: Any, renamed: Callable[[str, bool], str], key: str 
     if isinstance(item, str):
         last = key.rpartition(".")[2]
         is_file = last in FILE_KEYS and (last != "stack" or item.endswith(".toml"))
-        is_file = is_file or (last in ("kind", *QUEUES) and brought.is_file(item))
+        is_file = is_file or (last in ("kind", *QUEUES) and forms.is_file(item))
         return renamed(item, last == "stack") if is_file else item
     if isinstance(item, dict | Mapping):
         return {name: with_files_renamed(entry, renamed, name) for name, entry in item.items()}

@@ -106,6 +106,7 @@ def written_out(source: Source, specs: Sequence[str]) -> Source:
     """The comparison file that says the same as a scenario and disciplines in words, or `uncongested`."""
     if has_variants(source):
         raise BadInput(f"{source.origin}: variant: a file with [[variant]] tables takes no disciplines beside it")
+    brought.bring_all(specs)
     tree = source.resolve().scenario
     rows = [_table_of(brought.spelled(spec), tree, source.origin) for spec in specs]
     return replace(source, tree={**source.tree, "variant": rows})

@@ -139,7 +139,7 @@ def test_the_guide_can_be_followed(tmp_path, monkeypatch):
         for line in block.splitlines()
     ]
     shown = [shlex.split(line, comments=True) for line in lines if line.startswith("aqmlab ")]
-    assert [words[1] for words in shown] == ["check", "new", "compare", "run", "compare", "compare"]
+    assert [words[1] for words in shown] == ["check", "new", "compare", "run", "run", "compare", "compare"]
     keys = ("duration=6s", "warmup=1s", "link.rate=5mbit", 'traffic=[{ kind = "bulk", flows = 8 }]')
     short = [word for key in keys for word in ("--set", key)]
     Path("my_pi.c").write_text((ROOT / "examples/own-law-c/my_pi.c").read_text())

@@ -14,7 +14,7 @@ from aqmlab.command import completion
 from aqmlab.command import study as study_commands
 from aqmlab.command.verbs import AsJson, print_json
 from aqmlab.errors import BadInput
-from aqmlab.laws import brought
+from aqmlab.laws import brought, forms
 
 
 def add_to(app: typer.Typer) -> None:
@@ -88,7 +88,8 @@ def explain(
 
     For a traffic model it also shows what the model draws: means, quantiles, the share of the sum that the largest
     carry. A distribution in a CSV file (value, cumulative probability) and a file of connection vectors are shown in
-    that way too. A law in Python or in a shared library is explained as any other.
+    that way too. A law in Python or in a shared library is explained as any other, under fair queueing
+    with fq_ before the name of its file.
 
     For a measure it shows the unit, the formula, and what the number is worked out of. A name in the summary, as
     udp.loss_ratio, stands for that one alone.
@@ -102,8 +103,8 @@ def explain(
         for row in read()
         for alias in (row["name"], *row.get("aliases", []))
     }
-    if brought.is_file(name):
-        rows[name] = brought.of_file(Path(name)).rows[0]
+    if forms.is_file(name):
+        _, rows[name] = brought.form_of(Path(name))
     if name not in rows and Path(name).suffix in (".csv", ".cvec"):
         if rate is not None or settings:
             unused = f"--rate {rate}" if rate is not None else f"--set {settings[0]}"
@@ -192,6 +193,8 @@ def _explain_measures(rows: list[dict[str, Any]], as_json: bool) -> None:
 
 def _expected(name: str, known: Sequence[str]) -> str:
     """What a name that nobody knows was meant to be."""
+    if said := forms.by_its_file(name, Path()):
+        return said
     near = difflib.get_close_matches(name, known, n=2)
     if near:
         return f"unknown; did you mean {' or '.join(near)}?"

@@ -17,7 +17,7 @@ from aqmlab.errors import BadInput
 from aqmlab.evaluation import template
 from aqmlab.evaluation.template import Compared, Form
 from aqmlab.json_files import Json
-from aqmlab.laws import brought
+from aqmlab.laws import brought, forms
 from aqmlab.study import definition
 from aqmlab.study.definition import FULL, QUICK, Study
 from aqmlab.tc import words
@@ -87,7 +87,7 @@ class Discipline(Compared):
 def discipline(spec: str) -> Discipline:
     """What words stand for: a discipline and its parameters, as `aqmlab compare` takes them."""
     said = " ".join(spec.split())
-    if "/" in said and not brought.is_file(said.split()[0]):
+    if "/" in said and not forms.is_file(said.split()[0]):
         raise BadInput(f"{said!r}: expected one discipline, which is that of both directions")
     spelled = brought.spelled(said)
     return Discipline(scenario.slug(spelled), spelled, words.parse(spelled))

@@ -21,11 +21,11 @@ from typing import Any, ParamSpec, TypeVar
 from aqmlab import arguments, engine, files, links
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
-from aqmlab.laws import compiled, holding, interpreted, patience, policy, table
+from aqmlab.laws import compiled, forms, holding, interpreted, patience, policy, table
 from aqmlab.laws.declared import Declaration
+from aqmlab.laws.forms import ENDINGS, is_file
 from aqmlab.laws.straight import is_straight
 
-ENDINGS = (".py", ".so", policy.ENDING)
 EXPORTS = "a shared library that exports aqmlab_law_table or aqmlab_discipline_table"
 QUEUES = ("qdisc", "reverse_qdisc")
 
@@ -129,11 +129,6 @@ def allow_in(values: Iterable[Any]) -> None:
             _allow(str(value))
 
 
-def is_file(word: object) -> bool:
-    """Whether a word names the file of a law."""
-    return isinstance(word, str) and word.endswith(ENDINGS) and "\n" not in word
-
-
 def named_in(tree: Tree) -> list[Any]:
     """What the disciplines of a scenario name as code: files, or tables of a file and its digest."""
     found = []
@@ -159,7 +154,7 @@ def bring(tree: Tree, origin: str, is_own: bool = False) -> None:
         if stated in _BROUGHT:
             continue
         path = Path(origin).parent / name
-        is_allowed = is_own or not _ALLOWED.get().isdisjoint((_EVERY, name, str(path.resolve())))
+        is_allowed = is_own or _may_run(name, path)
         if not is_allowed and any(known == str(path) for known, _ in _PLACES):
             # The engine knows it from a call that was allowed to run it, and would not complain.
             raise BadInput(
@@ -173,6 +168,56 @@ def bring(tree: Tree, origin: str, is_own: bool = False) -> None:
                     f"{origin}: law.file: {name}: has other content than the law that is asked for; "
                     f"expected the file of SHA-256 {stated[:12]}"
                 )
+
+
+def _may_run(name: str, path: Path) -> bool:
+    """Whether a scenario that calls the file of this path so may have its law."""
+    return not _ALLOWED.get().isdisjoint((_EVERY, name, str(path.resolve())))
+
+
+def under_fair_queueing(tree: Tree, origin: str) -> dict[str, Any]:
+    """What says the same as `fq_` before the file of a law in a scenario: dotted keys and their values.
+
+    Only of laws that may run, whose names have to be known; the engine complains of the others.
+    """
+    said: dict[str, Any] = {}
+    for link, own in links.of(tree).items():
+        for key in QUEUES if isinstance(own, Mapping) else ():
+            qdisc = own.get(key)
+            word = qdisc.get("kind") if isinstance(qdisc, Mapping) else qdisc
+            if not isinstance(word, str) or not is_file(word) or not Path(word).name.startswith(forms.FAIR):
+                continue
+            path = Path(origin).parent / word
+            file, is_fair = forms.meant(path)
+            named = str(Path(word).with_name(file.name))
+            if not is_fair or not (_may_run(word, path) or _may_run(named, file)):
+                continue
+            where = f"{links.key(tree, link)}.{key}"
+            try:
+                law, row = form_of(path)
+            except BadInput as error:
+                raise BadInput(f"{origin}: {where}: {error}") from None
+            allow(law.path)
+            form = {"kind": row["name"], "law": named}
+            if isinstance(qdisc, Mapping):
+                said |= {f"{where}.{name}": value for name, value in form.items()}
+            else:
+                said[where] = form
+    return said
+
+
+def form_of(path: Path) -> tuple[Brought, dict[str, Any]]:
+    """Brings the law that a path stands for, and finds its row in the registry: of `fq_sqd.py` that of `fq_sqd`."""
+    file, is_fair = forms.meant(path)
+    if is_fair and not files.is_file(file):
+        raise BadInput(f"{path}: no such file, and no {file.name} either; expected the file of a law, or fq_ before it")
+    found = of_file(file)
+    if not is_fair:
+        return found, found.rows[0]
+    if len(found.rows) == 1:
+        lacks = forms.without_fair_queueing(found.name, found.kind == "discipline")
+        raise BadInput(f"{path}: {lacks}; expected {file.name}")
+    return found, found.rows[1]
 
 
 def of_file(path: Path) -> Brought:
@@ -265,10 +310,15 @@ def disciplines() -> list[dict[str, Any]]:
     return list({str(row["name"]): row for found in _BROUGHT.values() for row in found.rows}.values())
 
 
-def path_of(kind: str) -> Path | None:
-    """The file of the discipline of this name that was brought last."""
-    paths = [found.path for found in _BROUGHT.values() for row in found.rows if row["name"] == kind]
-    return paths[-1] if paths else None
+def called(kind: str) -> Brought | None:
+    """The law or discipline of this name that was brought last, alone or under fair queueing."""
+    return next((found for found in reversed(_BROUGHT.values()) if kind in (row["name"] for row in found.rows)), None)
+
+
+def bring_all(specs: Iterable[str]) -> None:
+    """Brings the laws whose files the words of a comparison name, so that names stand for them wherever they are."""
+    for spec in specs:
+        spelled(spec)
 
 
 def spelled(words: str) -> str:
@@ -276,8 +326,13 @@ def spelled(words: str) -> str:
     parts = words.split()
     for at, part in enumerate(parts):
         if is_file(part):
-            allow(Path(part))
-            parts[at] = of_file(Path(part)).name
+            law, row = form_of(Path(part))
+            path, _ = forms.meant(Path(part))
+            allow(path)
+            # Of two laws of one name, and of two files of one content, these words mean this one.
+            _BROUGHT.pop(law.sha256)
+            _BROUGHT[law.sha256] = dataclasses.replace(law, path=path)
+            parts[at] = str(row["name"])
     return " ".join(parts)
 
 

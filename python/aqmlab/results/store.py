@@ -21,7 +21,7 @@ from aqmlab import checks, engine, files, forks, reference, toml_text, units
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
-from aqmlab.laws import brought
+from aqmlab.laws import brought, forms
 from aqmlab.results import held_back, settled
 from aqmlab.results.digests import left_out_of, table_digest
 from aqmlab.results.result import Result
@@ -200,7 +200,7 @@ def keep_files(partial: Path, final: Path, resolved: Resolved) -> Resolved:
         others = (*filter(Path.exists, above), *final.parent.glob(f"[!.]*/{FILES}/{name}"))
         _copy(source, folder / name, next((one for one in others if _sha256(one) == kept.sha256), None))
         # Of other files the engine sees it.
-        if brought.is_file(name) and _sha256(folder / name) != kept.sha256:
+        if forms.is_file(name) and _sha256(folder / name) != kept.sha256:
             raise BadInput(f"{source}: has changed while runs were under way; start again")
     tree = with_files_called(read_scenario(resolved.toml).tree, names)
     copied = engine.resolve(toml_text.dumps(tree), str(partial / "scenario.toml"))
@@ -216,14 +216,14 @@ def keep_named_files(tree: Tree, origin: str, folder: Path) -> Tree:
     """
 
     def renamed(name: str, is_stack: bool) -> str:
-        source = Path(origin).parent / name
+        source, is_fair = forms.meant(Path(origin).parent / name)
         if not source.is_file():
             return name  # what no run has missed: a key that a variant or a setting replaces
         sha256 = hashlib.sha256(files.content(source, files.VECTORS)).hexdigest()
         kept = f"{sha256[:12]}/{source.name}" if is_stack else _kept_name(source, sha256)
         (folder / FILES / kept).parent.mkdir(parents=True, exist_ok=True)
         _copy(source, folder / FILES / kept, None)
-        return f"{FILES}/{kept}"
+        return f"{FILES}/{forms.FAIR if is_fair else ''}{kept}"
 
     kept: Tree = with_files_renamed(tree, renamed)
     return kept

@@ -41,6 +41,7 @@ from aqmlab import scenario
 from aqmlab.bounds import check_plan
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput, shown
+from aqmlab.laws import forms
 from aqmlab.scenario import Source
 from aqmlab.sweep import axes as axis
 from aqmlab.sweep import layers
@@ -161,7 +162,8 @@ def _rebased(tree: Tree, folder: Path, home: Path) -> Tree:
     """The tables with files named as they are called from the grid's own folder."""
 
     def renamed(name: str, is_stack: bool) -> str:
-        return (folder / name).as_posix() if (home / folder / name).is_file() else name
+        path, _ = forms.meant(home / folder / name)
+        return (folder / name).as_posix() if path.is_file() else name
 
     rebased: Tree = scenario.with_files_renamed(tree, renamed)
     return rebased

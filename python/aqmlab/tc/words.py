@@ -7,12 +7,13 @@ default, its dialect too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from aqmlab import engine, near
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput, doubt
-from aqmlab.laws import brought
+from aqmlab.laws import brought, forms
 from aqmlab.tc import meant, red, table
 from aqmlab.tc import quantities as q
 from aqmlab.tc.quantities import Raw
@@ -62,10 +63,10 @@ def parse(spec: str) -> Tree:
     params = {param["name"]: param for param in _registered(kind)["params"]}
     words, given = _sorted(spec, rest, row, {name: str(param["kind"]).lower() for name, param in params.items()})
     if row is None:
-        law = brought.path_of(kind)
+        law = brought.called(kind)
         if law is not None:
-            brought.allow(law)  # whoever says these words means it, and it is loaded
-        return {"kind": kind, **({} if law is None else {"law": str(law.resolve())}), **given}
+            brought.allow(law.path)  # whoever says these words means it, and it is loaded
+        return {"kind": kind, **({} if law is None else {"law": str(law.path.resolve())}), **given}
     by_tc = {word.ours: _value(spec, word, words, params) for word in row.words}
     values = {**by_tc, **(row.sets if row.tc == table.HEAD_DROP else {}), **given}
     values = {name: value for name, value in values.items() if value is not None}
@@ -87,12 +88,24 @@ def _discipline(spec: str, name: str, rest: Sequence[str]) -> tuple[str, Row | N
     """What a scenario calls it, and the table's row if Linux has it."""
     known = kinds()
     if name not in known:
-        others = "expected a scenario file, a result folder, or one of aqmlab list disciplines"
-        raise BadInput(f"{spec!r}: unknown discipline, {near.meant(name, known) or others}")
+        raise BadInput(f"{spec!r}: {_nobody_knows(name, known)}")
     if name == "red" and not table.ADAPTIVE.isdisjoint(rest):
         return "ared", table.to_read("red", is_adaptive=True)
     rows = [row for row in table.ROWS if row.ours == known[name]]
     return known[name], next((row for row in rows if row.tc == name), rows[0] if rows else None)
+
+
+def _nobody_knows(name: str, known: Iterable[str]) -> str:
+    bare = name.removeprefix(forms.FAIR)
+    if bare != name and bare in known:
+        law = brought.called(bare)
+        return f"{forms.without_fair_queueing(bare, law is not None and law.kind == 'discipline')}; expected {bare}"
+    if said := forms.by_its_file(name, Path()):
+        return said
+    if meant := near.meant(name, known):
+        return f"unknown discipline, {meant} {forms.NAMED.capitalize()}"
+    others = "expected a scenario file, a result folder, or one of aqmlab list disciplines"
+    return f"unknown discipline, {others}; {forms.NAMED}"
 
 
 def _sorted(spec: str, rest: Sequence[str], row: Row | None, own: Mapping[str, str]) -> tuple[dict[str, Raw], Tree]:

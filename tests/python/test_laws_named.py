@@ -1,0 +1,161 @@
+"""How laws of one's own are called: by their files, by their names beside these, and with `fq_` before either. Needs
+the compiled engine."""
+
+from pathlib import Path
+
+import pytest
+
+import aqmlab
+from aqmlab import cli, scenario, sweep, variants
+from aqmlab.errors import BadInput
+from aqmlab.laws import brought
+from aqmlab.progress import Silent
+from aqmlab.sweep import grid, plan
+from conftest import ROOT
+from own_laws import SCENARIO, own
+
+pytestmark = pytest.mark.usefixtures("nothing_allowed")
+
+FIFO = ROOT / "examples/laws/my_fifo.py"
+
+
+@pytest.fixture
+def here(link: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a scenario and a law, called mine, in which commands are given; nobody knows the law yet."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(brought, "_BROUGHT", {})
+    own(tmp_path, how="(compiled=False)")
+    return tmp_path
+
+
+def queue(source: scenario.Source) -> tuple[str, str]:
+    """The forward discipline as the engine has resolved it, and the file of its law."""
+    qdisc = source.resolve().scenario["link"]["qdisc"]
+    return qdisc["kind"], qdisc["law"]["file"]
+
+
+@pytest.mark.parametrize(
+    "specs", [["fq_mine.py"], ["fq_mine", "mine.py"], ["./fq_mine.py every 9"], ["mine.py", "fq_mine"]]
+)
+def test_words_ask_for_a_law_under_fair_queueing_by_its_file_or_by_its_name(here, specs):
+    found = variants.from_file(variants.written_out(scenario.read(Path("link.toml")), specs))
+    asked = next(one for one in found if "fq_mine" in one.name)
+    assert (asked.name, queue(asked.source)) == (
+        " ".join(["fq_mine", *specs[0].split()[1:]]),
+        ("fq_mine", str(here / "mine.py")),
+    )
+
+
+def test_of_two_laws_of_one_name_words_mean_the_last_before_them(here):
+    (here / "other").mkdir()
+    own(here / "other", how="(compiled=False)  # another")
+    specs = ["mine.py", "mine every 9", "other/mine.py every 3", "mine every 5"]
+    found = variants.from_file(variants.written_out(scenario.read(Path("link.toml")), specs))
+    files = [queue(one.source)[1] for one in found]
+    assert files == [str(here / name) for name in ("mine.py", "mine.py", "other/mine.py", "other/mine.py")]
+
+
+@pytest.mark.parametrize("key", ["link.qdisc", "link.qdisc.kind"])
+@pytest.mark.parametrize("value", ["fq_mine.py", "./fq_mine.py"])
+def test_a_key_that_is_set_asks_for_a_law_under_fair_queueing(here, key, value):
+    assert cli.invoke(["run", "link.toml", "--set", f"{key}={value}", "--set", "duration=3s", "-o", "out"]) == 0
+    qdisc = aqmlab.load("out").scenario["link"]["qdisc"]
+    assert (
+        qdisc["kind"] == "fq_mine" and (Path("out") / qdisc["law"]["file"]).read_text() == Path("mine.py").read_text()
+    )
+
+
+def test_a_scenario_asks_for_a_law_under_fair_queueing(here, capsys):
+    Path("link.toml").write_text(SCENARIO.replace('"pfifo"', '{ kind = "./fq_mine.py", every = 7 }'))
+    assert cli.invoke(["run", "link.toml", "-o", "out"]) == 2
+    assert 'link.toml:6: link.qdisc.kind = "./fq_mine.py": names code, which is not run' in capsys.readouterr().err
+    assert cli.invoke(["run", "link.toml", "--allow-code", "--set", "duration=3s", "-o", "out"]) == 0
+    assert aqmlab.load("out").scenario["link"]["qdisc"]["every"] == 7
+    # Complaints have the author's lines all the same, and a file that is named elsewhere in the command may run.
+    Path("link.toml").write_text(SCENARIO.replace('"pfifo"', '{ kind = "fq_mine.py", every = 0 }'))
+    with pytest.raises(BadInput, match=r"link.toml:6: link\.qdisc\.every = 0: expected a whole number"):
+        aqmlab.compare("link.toml", "mine.py")
+
+
+def test_a_file_of_the_very_name_is_that_file(here):
+    own(here, how="(compiled=False)", name="fq_mine.py").write_text(
+        Path("mine.py").read_text().replace("class Mine", "class Other")
+    )
+    assert brought.spelled("fq_mine.py every 5") == "other every 5"
+    aqmlab_set = scenario.read(Path("link.toml")).with_changes({"link.qdisc": "fq_mine.py"})
+    brought.allow_all()
+    assert queue(aqmlab_set) == ("other", "fq_mine.py")
+
+
+def test_a_comparison_keeps_a_law_that_its_file_asks_for_under_fair_queueing(here):
+    Path("link.toml").write_text(
+        SCENARIO.replace('"12s"', '"3s"')
+        + '[[variant]]\nname = "alone"\nlink.qdisc = "mine.py"\n[[variant]]\nname = "fair"\nlink.qdisc = "fq_mine.py"\n'
+    )
+    first = aqmlab.compare("link.toml", out="first", allow_code=True)
+    Path("mine.py").unlink()
+    again = aqmlab.compare("first/comparison.toml", out="again", allow_code=True)
+    assert again.digest == first.digest
+    assert [one.qdisc["kind"] for one in again.columns] == ["mine", "fq_mine"]
+
+
+def test_a_sweep_takes_a_law_under_fair_queueing(here):
+    (here / "below").mkdir()
+    tree = {
+        "name": "one",
+        "scenario": "../link.toml",
+        "grid": [{"axis": [{"name": "n", "key": "link.qdisc.every", "values": [9]}]}],
+    }
+    Path("link.toml").write_text(SCENARIO.replace('"pfifo"', '"fq_mine.py"').replace('"12s"', '"3s"'))
+    brought.allow_all()
+    (one,) = grid.read(tree, "below/grid.toml")
+    (task,) = plan.plan([(point, 1) for point in one.points])
+    assert '"fq_mine"' in task.toml
+    ((done, _),) = sweep.InProcess().each([task], Silent())
+    assert done.key == task.key
+
+
+NAMED = "a law of one's own is named by its file"
+ORDERS = "my_fifo holds packets and orders them itself, and has no form under fair queueing; expected my_fifo"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["compare", "link.toml", "mine", "pie"], f"'mine': {NAMED}; expected mine.py"),
+        (["compare", "link.toml", "fq_mine every 3"], f"'fq_mine every 3': {NAMED}; expected fq_mine.py"),
+        (["compare", "link.toml", "sqd"], f"'sqd': unknown discipline, did you mean sfq? {NAMED.capitalize()}"),
+        (["compare", "link.toml", "nothing_near"], f"or one of aqmlab list disciplines; {NAMED}"),
+        (["evaluate", "fq_mine"], f"'fq_mine': {NAMED}; expected fq_mine.py"),
+        (["evaluate", "pie", "--against", "mine"], f"'mine': {NAMED}; expected mine.py"),
+        (["explain", "mine"], f"explain mine: {NAMED}; expected mine.py"),
+        (["explain", "fq_mine"], f"explain fq_mine: {NAMED}; expected fq_mine.py"),
+        (["run", "link.toml", "--set", "link.qdisc=mine"], f'link.qdisc.kind = "mine": {NAMED}; expected mine.py'),
+        (["run", "link.toml", "--set", "link.qdisc=fq_mine"], f'kind = "fq_mine": {NAMED}; expected fq_mine.py'),
+        (["run", "link.toml", "--set", "link.qdisc=sqd"], f"such as fq_red; {NAMED}"),
+        (["run", "mine.py"], "mine.py: is the file of a law; expected a scenario in TOML, whose link.qdisc may name"),
+        (["compare", "link.toml", "fq_my_fifo.py"], f"fq_my_fifo.py: {ORDERS}.py"),
+        (["compare", "link.toml", "my_fifo.py", "fq_my_fifo"], f"'fq_my_fifo': {ORDERS}"),
+        (["compare", "link.toml", "fq_cake"], "'fq_cake': cake has no form under fair queueing; expected cake"),
+        (["explain", "fq_my_fifo.py"], f"fq_my_fifo.py: {ORDERS}.py"),
+        (
+            ["run", "link.toml", "--set", "link.qdisc=fq_my_fifo.py"],
+            f"link.toml: link.qdisc: fq_my_fifo.py: {ORDERS}.py",
+        ),
+        (["compare", "link.toml", "fq_no.py"], "fq_no.py: no such file, and no no.py either; expected the file of a"),
+        (["check", "fq_mine.py"], "fq_mine.py: no such file; expected mine.py, which is put to the test under fair"),
+    ],
+)
+def test_names_that_stand_for_nothing_are_told_how_laws_are_named(here, capsys, words, said):
+    Path("my_fifo.py").write_text(FIFO.read_text())
+    assert cli.invoke(words) == 2
+    complaint = capsys.readouterr().err
+    assert said in complaint and complaint.count("\n") == 1
+    assert not Path("results").exists()
+
+
+def test_a_policy_has_a_form_under_fair_queueing_as_any_law(here):
+    pytest.importorskip("onnxruntime")
+    Path("policy.onnx").write_bytes((ROOT / "examples/agent/policy.onnx").read_bytes())
+    assert brought.spelled("fq_policy.onnx limit 50p") == "fq_learnt limit 50p"
+    assert variants.written_out(scenario.read(Path("link.toml")), ["fq_learnt", "policy.onnx"])
