@@ -8,9 +8,10 @@ import pytest
 import aqmlab
 from aqmlab import cli, scenario, sweep, variants
 from aqmlab.errors import BadInput
+from aqmlab.evaluation import disciplines
 from aqmlab.laws import brought
 from aqmlab.progress import Silent
-from aqmlab.sweep import grid, plan
+from aqmlab.sweep import grid, making, plan
 from conftest import ROOT
 from own_laws import SCENARIO, own
 
@@ -159,3 +160,27 @@ def test_a_policy_has_a_form_under_fair_queueing_as_any_law(here):
     Path("policy.onnx").write_bytes((ROOT / "examples/agent/policy.onnx").read_bytes())
     assert brought.spelled("fq_policy.onnx limit 50p") == "fq_learnt limit 50p"
     assert variants.written_out(scenario.read(Path("link.toml")), ["fq_learnt", "policy.onnx"])
+
+
+def test_an_evaluation_finds_the_form_under_fair_queueing_of_a_law(here):
+    study = disciplines.study(here / "out", "mine.py every 9", ["codel"])
+    found = {p.at["aqm"]: p.source.tree["link"]["qdisc"] for p in study.points if p.grid == "scheduling"}
+    assert {name: (qdisc["kind"], qdisc.get("every")) for name, qdisc in found.items()} == {
+        "mine-every-9": ("mine", 9),
+        "fq-mine-every-9": ("fq_mine", 9),
+        "drop-tail": ("pfifo", None),
+    }
+    for point in study.points:
+        point.source.resolve()
+
+
+@pytest.mark.parametrize(
+    ("subject", "against"), [("fq_mine.py", ["codel"]), ("fq_mine", ["mine.py"]), ("pie", ["fq_mine", "mine.py"])]
+)
+def test_an_evaluation_takes_a_law_under_fair_queueing(here, monkeypatch, subject, against):
+    monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
+    among = disciplines.chosen(subject, against)
+    assert [one.qdisc["kind"] for one in among if one.name == "fq-mine"] == ["fq_mine"]
+    study = disciplines.study(here / "out", subject, against, quick=True, only=["friendly/access/*"])
+    for point in study.points:
+        point.source.resolve()

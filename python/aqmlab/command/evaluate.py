@@ -51,7 +51,8 @@ def evaluate(
         str,
         typer.Argument(
             metavar="DISCIPLINE|cc:NAME",
-            help="In words: pie, 'pie target 5ms'; or a congestion controller: cc:bbr.",
+            help="In words: pie, 'pie target 5ms'; a law of your own, my_law.py, or fq_my_law.py under fair queueing; "
+            "or a congestion controller: cc:bbr.",
             autocompletion=completion.queues,
         ),
     ],

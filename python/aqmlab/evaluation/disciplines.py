@@ -47,8 +47,7 @@ class Discipline(Compared):
     @property
     def row(self) -> Json:
         """What the registry says of it."""
-        every: list[Json] = [*disciplines(), *brought.disciplines()]
-        return next(row for row in every if row["name"] == self.qdisc["kind"])
+        return next(row for row in _registered() if row["name"] == self.qdisc["kind"])
 
     @property
     def marks(self) -> bool:
@@ -84,6 +83,11 @@ class Discipline(Compared):
         return None
 
 
+def _registered() -> list[Json]:
+    """Every discipline, those of one's own too."""
+    return [*disciplines(), *brought.disciplines()]
+
+
 def discipline(spec: str) -> Discipline:
     """What words stand for: a discipline and its parameters, as `aqmlab compare` takes them."""
     said = " ".join(spec.split())
@@ -95,12 +99,13 @@ def discipline(spec: str) -> Discipline:
 
 def chosen(subject: str, against: Sequence[str] | None) -> list[Discipline]:
     """The discipline that is evaluated, drop-tail, and the others that it is held against."""
+    others = list(AGAINST if against is None else against)
+    brought.bring_all([subject, *others])
     first = discipline(subject)
     if first.qdisc == {"kind": "pfifo"}:
         raise BadInput(f"{subject!r}: is the baseline of every evaluation; expected another discipline")
-    others = [discipline(spec) for spec in (AGAINST if against is None else against)]
-    others = [one for one in others if one.qdisc not in (first.qdisc, {"kind": "pfifo"})]
-    found = [first, Discipline(BASELINE, BASELINE, {"kind": "pfifo"}), *others]
+    beside = [one for one in map(discipline, others) if one.qdisc not in (first.qdisc, {"kind": "pfifo"})]
+    found = [first, Discipline(BASELINE, BASELINE, {"kind": "pfifo"}), *beside]
     for one, other in itertools.combinations(found, 2):
         if one.name == other.name:
             raise BadInput(f"--against {other.label!r}: is there twice; expected different disciplines")
@@ -213,8 +218,8 @@ def _run(beside: str | None, among: Sequence[Discipline]) -> Iterator[Discipline
                 yield subject.with_reference(factor, said)
             yield among[1]
         case "fair queueing":
-            kind = f"fq_{subject.qdisc['kind']}"
-            if kind not in {row["name"] for row in disciplines()}:
+            kind = f"{forms.FAIR}{subject.qdisc['kind']}"
+            if kind not in {row["name"] for row in _registered()}:
                 return
             rest = subject.label.split()[1:]
             yield subject
