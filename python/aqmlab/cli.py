@@ -33,6 +33,7 @@ from aqmlab.command.verbs import (
     Out,
     Settings,
     Stoppable,
+    changes,
     complain,
     doubts_said,
     print_json,
@@ -85,8 +86,8 @@ def run(
     from aqmlab import api
     from aqmlab.command import terminal
 
-    changes = _changes(settings)
-    source = scenario.read(Path(scenario_file)).with_changes(changes)
+    edits = changes(settings)
+    source = scenario.read(Path(scenario_file)).with_changes(edits)
     folder = _folder(out, resume, str(source.tree.get("name", "run")))
     _foresee(source, as_json)
     with watched(as_json) as bars, followed(folder, bars, opens=opens) as (monitor, _):
@@ -95,7 +96,7 @@ def run(
             seed=seed,
             reps=reps,
             out=folder,
-            set=changes,
+            set=edits,
             jobs=jobs,
             resume=resume,
             uncongested_rate=uncongested_rate,
@@ -152,8 +153,8 @@ def live(
     from aqmlab import api
     from aqmlab.command import terminal
 
-    changes = _changes(settings)
-    source = scenario.read(Path(scenario_file)).with_changes(changes)
+    edits = changes(settings)
+    source = scenario.read(Path(scenario_file)).with_changes(edits)
     folder = _folder(out, resume, str(source.tree.get("name", "live")))
     _foresee(source, as_json)
     with (
@@ -166,7 +167,7 @@ def live(
             seed=seed,
             reps=reps,
             out=folder,
-            set=changes,
+            set=edits,
             virtual=virtual,
             kernel=kernel,
             capture=capture,
@@ -230,12 +231,12 @@ def compare(
     from aqmlab.runs.runner import default_jobs
     from aqmlab.study import compared
 
-    changes = _changes(settings)
+    edits = changes(settings)
     api.check_together(what)
     are_folders = all(word and files.is_folder(word) for word in what)
     name = "comparison"
     if not are_folders:
-        source = scenario.read(Path(what[0])).with_changes(changes)
+        source = scenario.read(Path(what[0])).with_changes(edits)
         name = str(source.tree.get("name", name))
         _foresee(source, as_json)
     folder = _folder(out, resume, name)
@@ -253,7 +254,7 @@ def compare(
                 seed=seed,
                 reps=reps,
                 out=folder,
-                set=changes,
+                set=edits,
                 jobs=jobs,
                 resume=resume,
                 baseline=baseline,
@@ -305,7 +306,7 @@ def calibrate(
     with watched(as_json) as monitor:
         found = api.calibrate(
             Path(scenario_file),
-            set=_changes(settings),
+            set=changes(settings),
             seed=seed,
             jobs=jobs,
             uncongested_rate=uncongested_rate,
@@ -340,7 +341,7 @@ def record(
         found = api.record(
             Path(scenario_file),
             out,
-            set=_changes(settings),
+            set=changes(settings),
             seed=seed,
             jobs=jobs,
             uncongested_rate=uncongested_rate,
@@ -476,10 +477,6 @@ def invoke(arguments: Sequence[str]) -> int:
         return complain(str(error), 3)
     except KeyboardInterrupt:  # before a verb began; `verbs.Stoppable` has the others
         return complain("stopped", Interrupted.exit_code)
-
-
-def _changes(settings: Sequence[str]) -> dict[str, Any]:
-    return dict(map(scenario.parse_setting, settings))
 
 
 def _folder(out: Path | None, resume: bool, name: str) -> Path:

@@ -75,4 +75,4 @@ def worked_out(row: dict[str, Any], rate: str, given: Mapping[str, Any]) -> Work
 def _law(name: str) -> Tree:
     """The file of a discipline that is not built in, as it was brought."""
     law = brought.called(name)
-    return {} if law is None else {"law": str(law.path.resolve())}
+    return {} if law is None else {"law": {"file": law.path.name, "sha256": law.sha256}}

@@ -1,6 +1,7 @@
 """How laws of one's own are called: by their files, by their names beside these, and with `fq_` before either. Needs
 the compiled engine."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -184,3 +185,26 @@ def test_an_evaluation_takes_a_law_under_fair_queueing(here, monkeypatch, subjec
     study = disciplines.study(here / "out", subject, against, quick=True, only=["friendly/access/*"])
     for point in study.points:
         point.source.resolve()
+
+
+@pytest.mark.parametrize(("name", "kind"), [("mine.py", "mine"), ("fq_mine.py", "fq_mine"), ("./mine.py", "mine")])
+def test_a_law_is_explained_before_a_link(here, capsys, name, kind):
+    assert cli.invoke(["explain", name, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["name"] == kind
+    assert cli.invoke(["explain", name, "--rate", "10mbit", "--set", "every=30", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["name"], found["values"]["every"], found["given"]) == (kind, 30, ["every"])
+
+
+NO_LINE = "is a law or discipline of one's own, for which Linux has no qdisc and tc no line"
+
+
+@pytest.mark.parametrize("name", ["mine.py", "fq_mine.py", "./my_fifo.py"])
+def test_tc_says_that_linux_has_no_such_law(here, capsys, name):
+    Path("my_fifo.py").write_text(FIFO.read_text())
+    assert cli.invoke(["tc", "link.toml", "--set", f"link.qdisc={name}"]) == 2
+    expected = f"{NO_LINE}; expected a discipline that Linux has, such as fq_codel"
+    assert capsys.readouterr().err == f"aqmlab: link.toml: link.qdisc.kind: '{Path(name).stem}': {expected}\n"
+    if name != "fq_mine.py":
+        assert cli.invoke(["tc", name]) == 2
+        assert capsys.readouterr().err == f"aqmlab: {name}: {NO_LINE}; expected a scenario in TOML\n"

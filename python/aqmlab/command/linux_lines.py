@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from aqmlab import scenario
-from aqmlab.command.verbs import AllowCode, AsJson, Settings, complain, print_json
+from aqmlab.command.verbs import AllowCode, AsJson, Settings, changes, complain, print_json
 from aqmlab.errors import BadInput
 from aqmlab.tc.lines import PARTS
 
@@ -53,7 +52,7 @@ def tc(
         what = f"--set {settings[0]}" if settings else f"--variant {variant}"
         raise BadInput(f"{what}: expected it with a scenario, not beside --read")
     if scenario_file is not None:
-        setup = linux.write(scenario_file, dict(map(scenario.parse_setting, settings)), variant, dev, reverse_dev)
+        setup = linux.write(scenario_file, changes(settings), variant, dev, reverse_dev)
         setup = setup.only(only or ())
         if as_json:
             print_json(setup.as_dict())

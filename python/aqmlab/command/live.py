@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab import scenario
-from aqmlab.command.verbs import AllowCode
+from aqmlab.command.verbs import AllowCode, changes
 from aqmlab.errors import CannotRun
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
@@ -155,8 +154,8 @@ def prompt(
     """
     from aqmlab.command import live_shell as shell
 
-    changes: dict[str, Any] = dict(map(scenario.parse_setting, settings))
-    raise typer.Exit(shell.open_prompt(scenario_file, side, join, traffic, changes, command or (), as_json=as_json))
+    edits = changes(settings)
+    raise typer.Exit(shell.open_prompt(scenario_file, side, join, traffic, edits, command or (), as_json=as_json))
 
 
 def _say(what: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab import scenario, units
+from aqmlab import units
 from aqmlab.command import completion
 from aqmlab.command.verbs import (
     AllowCode,
@@ -23,6 +23,7 @@ from aqmlab.command.verbs import (
     Resume,
     Scheduler,
     Settings,
+    changes,
     complain,
     either_fresh_or_resumed,
     print_json,
@@ -99,7 +100,7 @@ def study(
     either_fresh_or_resumed(fresh, resume)
     if settings and (live or virtual):
         raise BadInput(f"--set {settings[0]}: changes simulated runs; expected it without --live and --virtual")
-    asked = chosen.read(what, quick, seeds, only or (), dict(map(scenario.parse_setting, settings)), bed, medium)
+    asked = chosen.read(what, quick, seeds, only or (), changes(settings), bed, medium)
     without = sorted({*folders.known()} - {one.folder.name for one in asked}) if what == folders.ALL else []
     if without and not as_json:
         say(f"{', '.join(without)}: left out, for want of the profile {asked[0].profile.name}")

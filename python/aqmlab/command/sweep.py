@@ -17,13 +17,13 @@ from aqmlab.command.verbs import (
     Jobs,
     Out,
     Scheduler,
+    changes,
     complain,
     either_fresh_or_resumed,
     print_json,
     watched,
 )
 from aqmlab.command.watch import Opens, followed
-from aqmlab.laws import brought
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,9 +83,7 @@ def sweep(
     from aqmlab.sweep import cluster, sweeps
 
     either_fresh_or_resumed(fresh, resume)
-    changes = dict(map(scenario.parse_setting, settings))
-    brought.allow_in(changes.values())
-    asked = sweeps.read(file, seeds, changes)
+    asked = sweeps.read(file, seeds, changes(settings))
     folder = out or _folder(asked.name, resume)
     with (
         watched(as_json) as bars,

@@ -8,6 +8,7 @@ from typing import Any
 
 from aqmlab import files, links, reference, scenario, shaping, variants
 from aqmlab.errors import BadInput
+from aqmlab.laws import forms
 from aqmlab.scenario import Source
 from aqmlab.tc import network
 from aqmlab.tc import read as reading
@@ -24,6 +25,8 @@ def write(
     file: str, changes: Mapping[str, Any], variant: str | None, dev: str | None, reverse_dev: str | None
 ) -> Setup:
     """The lines for a scenario, or for one variant of a comparison file."""
+    if forms.is_file(file):
+        raise BadInput(f"{file}: {writing.NO_LINE}; expected a scenario in TOML")
     source = _chosen(scenario.read(Path(file)).with_changes(changes), variant)
     resolved = source.resolve()
     shaping.doubts(resolved)

@@ -9,7 +9,7 @@ import contextlib
 import json
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -63,6 +63,16 @@ def either_fresh_or_resumed(fresh: bool, resume: bool) -> None:
     """Refuses to make runs anew and to go on with them at once."""
     if resume and fresh:
         raise BadInput("--fresh: makes every run anew; expected it without --resume, which keeps them")
+
+
+def changes(settings: Sequence[str]) -> dict[str, Any]:
+    """What `--set` says of a scenario. A file of code among the values is named by the user, and may run."""
+    from aqmlab import scenario
+    from aqmlab.laws import brought
+
+    found = dict(map(scenario.parse_setting, settings))
+    brought.allow_in(found.values())
+    return found
 
 
 def complain(message: str, exit_code: int) -> int:

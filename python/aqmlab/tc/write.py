@@ -38,6 +38,8 @@ DELAYS = {
 }
 """Those that have lines where the way behind the port is ours, too."""
 
+NO_LINE = "is a law or discipline of one's own, for which Linux has no qdisc and tc no line"
+
 FULL_FRAME_MEMORY = 2304
 """Bytes of memory that the kernel counts for a packet of one full frame: 2 KiB of data and its descriptor."""
 
@@ -96,6 +98,9 @@ def refuse_what_linux_lacks(link: Tree, origin: str, place: str) -> None:
     for key in ("qdisc", "reverse_qdisc"):
         kind = link.get(key, {}).get("kind", "pfifo")
         if table.to_write(kind, link.get(key, {})) is None:
+            if "law" in link.get(key, {}):
+                expected = "expected a discipline that Linux has, such as fq_codel"
+                raise BadInput(f"{origin}: {place}.{key}.kind: {kind!r}: {NO_LINE}; {expected}")
             nearest = table.NEAREST.get(kind, table.NEAREST_OF_FAIR)
             raise BadInput(f"{origin}: {place}.{key}.kind: {kind!r}: Linux has no such qdisc; nearest: {nearest}")
 
