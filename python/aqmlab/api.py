@@ -21,9 +21,9 @@ from aqmlab import (
     units,
     variants,
 )
-from aqmlab.comparison import Comparison, Entry
+from aqmlab.comparison import Comparison, Entry, Failure, Incomplete
 from aqmlab.engine import Resolved
-from aqmlab.errors import BadInput, Interrupted, doubt
+from aqmlab.errors import BadInput, Interrupted, Misbehaved, doubt
 from aqmlab.json_files import Json
 from aqmlab.laws import brought, forms
 from aqmlab.live import witnesses
@@ -35,7 +35,7 @@ from aqmlab.results.window import Window, condense
 from aqmlab.runs import calibration, places, planning, runner
 from aqmlab.runs.bed import CAPTURES, SIDES, Bed
 from aqmlab.runs.calibration import Calibration
-from aqmlab.runs.runner import Job
+from aqmlab.runs.runner import Job, Spares
 from aqmlab.scenario import ScenarioLike, Source
 from aqmlab.variants import Variant
 
@@ -203,7 +203,9 @@ def compare(
     discipline in place of aqmlab's, in virtual time if `virtual` is given, else in real time.
 
     Raises `BadInput` if something of `what` or an argument is wrong, `CannotRun` if this machine cannot make live runs,
-    and `Interrupted` after Ctrl-C.
+    and `Interrupted` after Ctrl-C. Where a law of one's own breaks its promises, the others are run all the same, and
+    `comparison.Incomplete` is raised, which has their comparison; the same call with `resume` runs the law again, also
+    where its file has been changed. With witnesses the first that fails ends all.
     """
     arguments.truths(resume=resume, live=live, virtual=virtual, kernel=kernel)
     asked = witnesses.asked_for(live, virtual, kernel)
@@ -243,8 +245,9 @@ def compare(
     calibrations = prepared.calibrate(resolved, at_once, heard, uncongested_rate, sizes * reps)
     jobs_of, entries = prepared.columns_of(wanted, resolved, calibrations, reps, folder, asked, uncongested_rate)
     plan = {name: [job.resolved.digest for job in planned] for name, planned in jobs_of.items()}
+    laws = {name: [law.name for law in brought.of(planned[0].resolved.scenario)] for name, planned in jobs_of.items()}
     if resume and store.is_begun(folder):
-        comparison.same_plan(folder, plan)
+        comparison.same_plan(folder, plan, laws)
     folder.mkdir(parents=True, exist_ok=True)
     everything = [job for planned in jobs_of.values() for job in planned]
     with prepared.interruptible(everything, folder), store.alone(folder):
@@ -262,15 +265,27 @@ def compare(
         def condense_beside(job: Job) -> None:
             condensed[job.folder] = condense(Run(job.folder))
 
-        prepared.make(everything, at_once, heard, view, condense_beside)
+        spares = None if asked else Spares(jobs_of)
+        prepared.make(everything, at_once, heard, view, condense_beside, spares)
+        failed = {} if spares is None else spares.failed
+        if failed:
+            failures = [Failure(name, failed[name], tuple(laws[name])) for name in jobs_of if name in failed]
+            rest = [row for row in rows if row[0] not in failed]
+            is_left = any(not is_reference for _, is_reference, *_ in rest)
+            against = variants.choose_baseline(rest, None) if is_left and against in failed else against
+            comparison.note_failures(folder, failures, against)
+            if not is_left:
+                raise Misbehaved("; ".join(failure.message for failure in failures))
         if reps > 1:
-            for planned in jobs_of.values():
+            for planned in (planned for name, planned in jobs_of.items() if name not in failed):
                 store.finish_replications(planned[0].folder.parent, [job.folder.name for job in planned])
         finished = comparison.finish(folder, keep, condensed)
     if asked:
         from aqmlab.agreement import agreements
 
         agreements.write(finished)
+    if finished.failed:
+        raise Incomplete(finished)
     return finished
 
 

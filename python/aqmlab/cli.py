@@ -228,6 +228,7 @@ def compare(
     from aqmlab import api, lead, subject
     from aqmlab.agreement import agreements
     from aqmlab.command import agreement_tables, terminal
+    from aqmlab.comparison import Incomplete
     from aqmlab.runs.runner import default_jobs
     from aqmlab.study import compared
 
@@ -249,22 +250,25 @@ def compare(
             viewed(as_json, bars) as screen,
             followed(folder, bars, screen, opens) as (monitor, view),
         ):
-            found = api.compare(
-                *([Path(what[0]), *what[1:]] if not are_folders else what),
-                seed=seed,
-                reps=reps,
-                out=folder,
-                set=edits,
-                jobs=jobs,
-                resume=resume,
-                baseline=baseline,
-                uncongested_rate=uncongested_rate,
-                live=live,
-                virtual=virtual,
-                kernel=kernel,
-                monitor=monitor,
-                view=view,
-            )
+            try:
+                found = api.compare(
+                    *([Path(what[0]), *what[1:]] if not are_folders else what),
+                    seed=seed,
+                    reps=reps,
+                    out=folder,
+                    set=edits,
+                    jobs=jobs,
+                    resume=resume,
+                    baseline=baseline,
+                    uncongested_rate=uncongested_rate,
+                    live=live,
+                    virtual=virtual,
+                    kernel=kernel,
+                    monitor=monitor,
+                    view=view,
+                )
+            except Incomplete as error:
+                found = error.comparison
         begun = None if ready is None else pages.begun(ready, found)
         asked, witnessed = compared.claims(found), agreements.of_comparison(found)
         if as_json:
@@ -284,7 +288,8 @@ def compare(
             dict(check, run=f"{column.name} {check.get('run', '')}".strip())
             for column in found.columns
             for check in column.result.manifest["self_checks"]
-        ]
+        ],
+        [failure.message for failure in found.failed],
     )
 
 
@@ -506,11 +511,13 @@ def _foresee(source: scenario.Source, as_json: bool) -> None:
         terminal.findings(terminal.console(), [*held_back.foreseen(resolved.scenario), *memory.foreseen(resolved)])
 
 
-def _judge(checks: Sequence[dict[str, Any]]) -> None:
-    """A run that is not what it claims to be says so, and the exit code does too."""
+def _judge(checks: Sequence[dict[str, Any]], failures: Sequence[str] = ()) -> None:
+    """A run that is not what it claims to be says so, and a variant that failed; the exit code does too."""
     failed = [check for check in checks if not check["holds"]]
     for check in failed:
         where = f"{check['run']}: " if check.get("run") else ""
         complain(f"self-check failed: {where}{check['name']}: {check['detail']}", 1)
-    if failed:
+    for failure in failures:
+        complain(failure, 1)
+    if failed or failures:
         raise typer.Exit(1)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from aqmlab import engine, links, reference, statistics
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.json_files import Json, read_json
 from aqmlab.live.witnesses import SIMULATED
 from aqmlab.results import store, ways
@@ -132,6 +132,26 @@ class Column:
         return float(sum(w.completed.sum() for w in self.windows))
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A variant that has no result, because a law of its own broke its promises."""
+
+    name: str
+    message: str
+    """What it did, in a line."""
+    laws: tuple[str, ...]
+    """The laws of one's own in its scenario."""
+
+
+class Incomplete(Misbehaved):
+    """A law of a comparison has broken its promises; the other variants were run, and are `comparison`."""
+
+    def __init__(self, comparison: "Comparison") -> None:
+        """Says what every law did that failed."""
+        super().__init__("; ".join(failure.message for failure in comparison.failed))
+        self.comparison = comparison
+
+
 class Comparison:
     """A finished comparison folder."""
 
@@ -144,6 +164,7 @@ class Comparison:
         self.facts = read_json(folder / FILE)
         if not self.facts.get("complete"):
             raise BadInput(f"{folder}: the comparison is not finished; expected the same command with --resume first")
+        self.failed = [_failure(facts) for facts in self.facts.get("failed", [])]
         self.columns: list[Column] = []
         for facts in self.facts["entries"]:
             entry = Entry(**facts)
@@ -285,7 +306,12 @@ class Comparison:
                 }
                 for column in self.columns
             ],
+            "failed": [{"name": failure.name, "message": failure.message} for failure in self.failed],
         }
+
+
+def _failure(facts: Json) -> Failure:
+    return Failure(str(facts["name"]), str(facts["message"]), tuple(map(str, facts["laws"])))
 
 
 def write_plan(
@@ -304,13 +330,31 @@ def write_plan(
     store.write_json(folder / FILE, facts)
 
 
-def same_plan(folder: Path, plan: Mapping[str, Sequence[str]]) -> None:
-    """Refuses to go on with a folder that holds another comparison."""
+def same_plan(folder: Path, plan: Mapping[str, Sequence[str]], laws: Mapping[str, Sequence[str]]) -> None:
+    """Refuses to go on with a folder that holds another comparison.
+
+    A law that failed may have been repaired: `laws` are those of one's own in each variant.
+    """
     if not (folder / FILE).exists():
         raise BadInput(f"{folder}: holds no comparison; expected the folder of the one to be resumed")
     facts = read_json(folder / FILE)
-    if facts.get("scenario_digests") != {key: list(digests) for key, digests in plan.items()}:
+    failed = {law for one in facts.get("failed", []) for law in one["laws"]}
+    now = {name: list(digests) for name, digests in plan.items()}
+    before = dict(facts.get("scenario_digests") or {})
+    for name in before.keys() & now.keys():
+        if not failed.isdisjoint(laws.get(name, ())):
+            before[name] = now[name]  # with another file of the law it is another scenario
+    if before != now:
         raise BadInput(f"{folder}: holds another comparison; expected the same scenario, variants, seed and reps")
+
+
+def note_failures(folder: Path, failures: Sequence[Failure], baseline: str) -> None:
+    """Takes variants without a result out of a comparison, and says why; the others are measured against `baseline`."""
+    facts = read_json(folder / FILE)
+    names = {failure.name for failure in failures}
+    facts["entries"] = [entry for entry in facts["entries"] if entry["name"] not in names]
+    facts |= {"baseline": baseline, "failed": [asdict(failure) for failure in failures]}
+    store.write_json(folder / FILE, facts)
 
 
 def finish(folder: Path, keep: Temporary | None = None, condensed: Mapping[Path, Window] | None = None) -> Comparison:

@@ -152,9 +152,10 @@ def make(
     monitor: Monitor,
     view: View | None = None,
     then: Callable[[Job], None] = lambda job: None,
+    spares: runner.Spares | None = None,
 ) -> None:
-    """Makes the runs: those of the simulator, then those between real stacks."""
-    runner.run_all(jobs, at_once, monitor, then)
+    """Makes the runs: those of the simulator, of which `spares` lets some fail, then those between real stacks."""
+    runner.run_all(jobs, at_once, monitor, then, spares)
     if any(job.bed is not None for job in jobs):
         from aqmlab.live import runs
 

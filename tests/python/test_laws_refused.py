@@ -1,6 +1,7 @@
 """What is no law is refused with its line; a law that misbehaves, breaks or never ends is named, and no finished run is
 lost. Needs the compiled engine."""
 
+import json
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -138,6 +139,40 @@ def test_a_law_that_misbehaves_is_named_and_loses_no_finished_run(link, tmp_path
     if how and "//" in body:
         assert "ZeroDivisionError" in str(failed.value) and "mine.py:14" in str(failed.value)
     assert (out / "pfifo/manifest.json").exists()
+    assert list(failed.value.comparison) == ["pfifo"]
+
+
+@pytest.mark.parametrize("reps", [1, 2])
+def test_the_others_of_a_comparison_are_finished_and_a_repaired_law_is_resumed(link, tmp_path, capsys, reps):
+    fails = own(tmp_path, "return 77 if self.every == 7 and self.seen > 99 else aqmlab.PASS", "(compiled=False)")
+    out = tmp_path / "out"
+    words = ["compare", str(link), f"{fails} every 7", "mine every 9", "fq_mine", "pie", "--set", "duration=3s"]
+    words += ["-o", str(out), "--reps", str(reps), "--jobs", "1", "--report"]
+    assert cli.invoke([*words, "--json"]) == 1
+    said = capsys.readouterr()
+    answer, run = json.loads(said.out), ", run 1" if reps > 1 else ""
+    message = f"mine every 7{run}: the law mine answered 77, which is no verdict"
+    assert said.err.startswith(f"aqmlab: {message}") and said.err.count("\n") == 1
+    assert [one["name"] for one in answer["variants"]] == ["mine every 9", "fq_mine", "pie"]
+    assert answer["baseline"] == "mine every 9" and [one["name"] for one in answer["failed"]] == ["mine every 7"]
+    page = (out / "report.html").read_text()
+    assert "<b>Failed: mine every 7.</b>" in page and message in page
+    assert [one.name for one in aqmlab.load(out).failed] == ["mine every 7"]
+    runs = [path for path in out.rglob("manifest.json") if reps == 1 or path.parent.name.startswith("rep-")]
+    made = {path: path.stat().st_mtime_ns for path in runs}
+    assert len(made) == 3 * reps
+    # What is not repaired fails again, and another comparison is refused.
+    assert cli.invoke([*words, "--resume"]) == 1
+    assert cli.invoke([*words, "--resume", "--set", "duration=4s"]) == 2
+    assert "holds another comparison" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in made} == made
+    fails.write_text(fails.read_text().replace("return 77", "return aqmlab.DROP"))
+    assert cli.invoke([*words, "--resume", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in answer["variants"]] == ["mine every 7", "mine every 9", "fq_mine", "pie"]
+    assert answer["failed"] == [] and "Failed:" not in (out / "report.html").read_text()
+    kept = [path for path in made if path.stat().st_mtime_ns == made[path]]
+    assert len(kept) == reps and all("pie" in path.parts for path in kept)
 
 
 def test_a_law_that_fails_is_named_with_the_run(link, tmp_path, capsys):

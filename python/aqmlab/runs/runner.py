@@ -77,6 +77,27 @@ class Job:
     """The test bed it runs on; `None`: the simulator."""
 
 
+class Spares:
+    """Runs of several variants, of which those go on whose laws keep their promises.
+
+    Of a variant that had a run in which they did not, no further run is begun.
+    """
+
+    def __init__(self, variants: Mapping[str, Sequence[Job]]) -> None:
+        """`variants` are the runs of each, by its name."""
+        self._variant = {job.folder: name for name, jobs in variants.items() for job in jobs}
+        self.failed: dict[str, str] = {}
+        """What was wrong in the first run of a variant that failed, by its name."""
+
+    def has_failed(self, job: Job) -> bool:
+        """Whether a run of the same variant has failed."""
+        return self._variant[job.folder] in self.failed
+
+    def note(self, job: Job, error: Misbehaved) -> None:
+        """A run has failed."""
+        self.failed.setdefault(self._variant[job.folder], str(error))
+
+
 def default_jobs() -> int:
     """As many runs at a time as this process may use cores."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -111,14 +132,21 @@ def is_finished(job: Job) -> bool:
 
 
 def run_all(
-    jobs: Sequence[Job], at_once: int, monitor: Monitor, then: Callable[[Job], None] = lambda job: None
+    jobs: Sequence[Job],
+    at_once: int,
+    monitor: Monitor,
+    then: Callable[[Job], None] = lambda job: None,
+    spares: Spares | None = None,
 ) -> None:
-    """Makes every simulated run whose folder is not finished yet; `then` is done with each, beside the other runs."""
+    """Makes every simulated run whose folder is not finished yet; `then` is done with each, beside the other runs.
+
+    A law that breaks its promises ends them all, unless `spares` are told of it.
+    """
     waiting = [job for job in jobs if job.bed is None and not is_finished(job)]
     at_once = memory.runs_at_once([job.resolved for job in waiting], at_once)
     monitor.share(at_once)
     announce(monitor, len(waiting), size_of_all([job.resolved for job in waiting]))
-    in_parallel([partial(_run, job, monitor, then) for job in waiting], at_once)
+    in_parallel([partial(_run, job, monitor, then, spares) for job in waiting], at_once)
 
 
 def observed(
@@ -154,11 +182,20 @@ def observed(
     return summary, time.monotonic() - started
 
 
-def _run(job: Job, monitor: Monitor, then: Callable[[Job], None], stop: threading.Event) -> None:
-    with store.making(job.folder) as place:
-        resolved = store.keep_files(place, job.folder, job.resolved)
-        summary, wall_s = observed(resolved, place, job.label, [stop], monitor)
-        store.finish_run(place, job.folder, resolved, summary, job.calibrations, wall_s, is_reference=job.is_reference)
+def _run(job: Job, monitor: Monitor, then: Callable[[Job], None], spares: Spares | None, stop: threading.Event) -> None:
+    if spares is not None and spares.has_failed(job):
+        return
+    try:
+        with store.making(job.folder) as place:
+            resolved = store.keep_files(place, job.folder, job.resolved)
+            summary, wall_s = observed(resolved, place, job.label, [stop], monitor)
+            found, reference = job.calibrations, job.is_reference
+            store.finish_run(place, job.folder, resolved, summary, found, wall_s, is_reference=reference)
+    except Misbehaved as error:
+        if spares is None:
+            raise
+        spares.note(job, error)
+        return
     then(job)
 
 
