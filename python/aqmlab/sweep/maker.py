@@ -9,7 +9,7 @@ from aqmlab import engine
 SOURCES = (
     *("checks.py", "json_files.py", "links.py", "scenario.py", "stationarity.py", "statistics.py", "units.py"),
     *("laws/brought.py", "laws/compiled.py", "laws/declared.py", "laws/interpreted.py", "laws/observed.py"),
-    *("laws/policy.py", "laws/table.py"),
+    *("laws/forms.py", "laws/policy.py", "laws/table.py"),
     *("results/exchanges.py", "results/held_back.py", "results/result.py", "results/run.py", "results/settled.py"),
     *("results/store.py", "results/summaries.py", "results/times.py", "results/ways.py", "results/window.py"),
     *("sweep/condensed.py", "sweep/work.py"),
