@@ -1,5 +1,7 @@
 """Figures of queueing delay: what stands in them is what runs have kept of single packets."""
 
+import json
+
 import matplotlib as mpl
 import numpy as np
 import polars as pl
@@ -92,3 +94,38 @@ def test_a_mean_over_time_counts_packets(bulk):
     assert found.mean.tolist() == pytest.approx([17.5])
     rows |= {"queue_delay_mean_s": [0.01, None], "delivered_packets": [30, 0]}
     assert _in_steps(pl.DataFrame(rows), "queue_delay_mean_s", 1e3, 1.0)["forward"].mean.tolist() == [10.0]
+
+
+def test_the_distribution_is_that_of_which_summaries_have_percentiles(bulk):
+    drawn = figures.of(bulk)["delay-cdf"]
+    panels, labels, is_tail = drawn.draw.args
+    assert [panel.title for panel in panels] == ["forward"] and labels[0] == "queueing delay (ms)" and not is_tail
+    assert [label for label, *_ in panels[0].curves] == ["pfifo limit 60p", "pie", "fq_codel"]
+    for label, _, at, shares in panels[0].curves:
+        assert (np.diff(shares) >= 0).all() and shares[-1] == pytest.approx(100.0)
+        runs = bulk.column(label).result.runs
+        tables = [run.delays.filter(direction=0) for run in runs]
+        for run, table in zip(runs, tables, strict=True):
+            counted = table["packets"].cum_sum() / table["packets"].sum()
+            assert table["packets"].sum() == run.summary["forward"]["delivered_packets"]
+            for name, q in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99)):
+                told = table["queue_delay_s"].filter(counted >= q)[0]
+                assert told == pytest.approx(run.summary["forward"][f"queue_delay_{name}_s"], abs=1e-12)
+        within = sum(int(one.filter(pl.col("queue_delay_s") * 1e3 <= at[150])["packets"].sum()) for one in tables)
+        everything = sum(int(one["packets"].sum()) for one in tables)
+        assert shares[150] == pytest.approx(100 * within / everything)
+
+
+def test_results_without_the_table_have_no_such_figure(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    found = aqmlab.run(BULK, set={"duration": "4s"}, out=tmp_path / "out")
+    digest = found.manifest["digest"]
+    (tmp_path / "out" / "delays.parquet").unlink()
+    manifest = tmp_path / "out" / "manifest.json"
+    facts = json.loads(manifest.read_text())
+    assert facts["tables"].pop("delays.parquet")["rows"] > 0 and facts["digest"] == digest
+    manifest.write_text(json.dumps(facts))
+    older = aqmlab.load(tmp_path / "out")
+    assert {"delay", "delay-time"} <= figures.of(older).keys() and "delay-cdf" not in figures.of(older)
+    with pytest.raises(aqmlab.BadInput, match="the run did not write this table"):
+        _ = older.runs[0].delays

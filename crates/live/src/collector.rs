@@ -5,7 +5,7 @@ use crate::news::{News, ProbeFlow};
 use base::{Span, Time};
 use record::rows::Sink;
 use record::table::Tables;
-use record::{DemandRow, Probes, Responses};
+use record::{DemandRow, Meter, Probes, Responses};
 use scenario::Scenario;
 use std::collections::BTreeMap;
 use std::io;
@@ -132,11 +132,15 @@ impl Collector {
         self.probes.finish(&mut self.tables);
     }
 
-    /// Writes what is left and closes the tables.
+    /// Writes what is left and closes the tables. `meters` have counted how long packets waited at each port, where the
+    /// run has come to its end.
     ///
     /// # Errors
     /// The first failure of any write.
-    pub fn finish(self) -> io::Result<()> {
+    pub fn finish(self, folder: &Path, meters: Option<&[Meter]>) -> io::Result<()> {
+        if let Some(meters) = meters {
+            self.tables.write_delays(folder, meters).map_err(unwritable)?;
+        }
         self.tables.finish().map_err(unwritable)
     }
 }

@@ -98,7 +98,8 @@ fn carry_out(
     collector.end(shared.epoch.now());
     let (responses, probes) = (collector.responses.clone(), collector.probes.clone());
     // Closed also where something failed: what was measured until then is the best account of why.
-    let written = collector.finish();
+    let meters = ended.as_ref().ok().map(|ended| &*ended.routed.report.meters);
+    let written = collector.finish(&plan.directory, meters);
     let ended = ended?;
     followed?;
     written?;

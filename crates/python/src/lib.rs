@@ -137,6 +137,7 @@ fn simulate(
     let Some((outcome, wall_s, cpu_s)) = outcome.map_err(laws::misbehaved)? else {
         return Err(failure.unwrap_or_else(|| PyRuntimeError::new_err("the run was broken off")));
     };
+    tables.write_delays(&directory, &outcome.meters).map_err(unwritable)?;
     tables.finish().map_err(unwritable)?;
     let engine = Engine {
         kind: "sim",

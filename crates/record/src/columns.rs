@@ -3,7 +3,7 @@
 //! A time stands in two columns: `start_ns` has whole nanoseconds, as the clock of the run counts them, `start_s` the
 //! same time in seconds, for whoever reads the table. Comparisons are exact with the first.
 
-use crate::rows::{DropRow, ExchangeRow, FrameRow, ProbeRow, QueueRow, TcpRow};
+use crate::rows::{DelayRow, DropRow, ExchangeRow, FrameRow, ProbeRow, QueueRow, TcpRow};
 use crate::seconds::seconds;
 use aqm::Cause;
 use base::Span;
@@ -170,6 +170,15 @@ impl Row for QueueRow {
         Column::new("probability", NumberOrNull(|row| row.gauges.probability)),
         Column::new("control", NumberOrNull(|row| row.gauges.control)),
         Column::new("tracked_flows", NumberOrNull(|row| row.gauges.tracked_flows.map(f64::from))),
+        Column::new("link", Link(|row| row.link)),
+    ];
+}
+
+impl Row for DelayRow {
+    const COLUMNS: &'static [Column<Self>] = &[
+        Column::new("direction", Unsigned(8, |row| row.direction.into())),
+        Column::new("queue_delay", Time(|row| row.queue_delay.ns())),
+        Column::new("packets", Unsigned(64, |row| row.packets)),
         Column::new("link", Link(|row| row.link)),
     ];
 }

@@ -24,7 +24,9 @@ pub use frames::{Encoded, Frames};
 pub use meter::{Meter, Passed};
 pub use probes::Probes;
 pub use responses::Responses;
-pub use rows::{DemandRow, Demanded, Discard, DropRow, ExchangeRow, FrameRow, ProbeRow, QueueRow, Sink, TcpRow};
+pub use rows::{
+    DelayRow, DemandRow, Demanded, Discard, DropRow, ExchangeRow, FrameRow, ProbeRow, QueueRow, Sink, TcpRow,
+};
 pub use seconds::seconds;
 pub use summary::{Crossing, Engine, HeldBack, Summary, TcpTotals, Waits};
 pub use tally::Tally;

@@ -108,6 +108,12 @@ impl WaitBins {
         *count = count.saturating_add(1);
     }
 
+    /// The longest wait of each bin that has any, in units, and how many there were.
+    fn counted(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let all = self.0.iter().enumerate().filter(|&(_, &count)| count > 0);
+        all.map(|(bin, &count)| (Self::least(bin + 1) - 1, count))
+    }
+
     fn histogram(&self) -> Histogram<u32> {
         let mut histogram = Histogram::new_with_bounds(1, WAIT_MOST, 2).expect("the bounds are in order");
         for (bin, &count) in self.0.iter().enumerate() {
@@ -343,6 +349,12 @@ impl Counts {
         })
     }
 
+    /// How many packets waited how long: for each of some lengths, the shortest first, those that waited no longer, and
+    /// longer than the one before. Lengths are told apart to two digits.
+    pub fn waits(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
+        self.waits.counted().map(|(units, count)| (Span::from_ns(units * WAIT_UNIT_NS), count.into()))
+    }
+
     /// The time waited that the fraction `q` of packets did not exceed, seconds.
     pub fn wait_quantile_s(&self, q: f64) -> Option<f64> {
         self.wait_quantiles_s([q]).map(|[wait]| wait)
@@ -367,6 +379,31 @@ impl Counts {
 mod tests {
     use super::*;
     use base::Stream;
+
+    /// A quantile is the first length at which so many packets are counted.
+    #[test]
+    fn lengths_of_waits_are_those_of_the_quantiles() {
+        let mut meter = Meter::new(Framing::default());
+        meter.start(0);
+        let mut random = Stream::named(1, "waits");
+        let none = Backlog { packets: 0, bytes: 0 };
+        for _ in 0..10_000 {
+            let ns = 1 << random.below(38);
+            meter.delivered(1000, Span::from_ns(ns + random.below(ns)));
+        }
+        let _: QueueRow = meter.take_interval(Time::ZERO, Port::new(0, 0), none, Gauges::default());
+        let window = meter.window();
+        assert_eq!(window.waits().map(|(_, packets)| packets).sum::<u64>(), 10_000);
+        assert!(window.waits().is_sorted_by(|one, next| one.0 < next.0));
+        for q in [0.01, 0.25, 0.5, 0.95, 0.99, 1.0] {
+            let mut counted = 0;
+            let at = window.waits().find(|&(_, packets)| {
+                counted += packets;
+                counted as f64 >= q * 10_000.0
+            });
+            assert_eq!(at.map(|(wait, _)| seconds(wait.ns() as f64)), window.wait_quantile_s(q), "{q}");
+        }
+    }
 
     /// What left is counted through the ends of intervals.
     #[test]

@@ -64,6 +64,19 @@ impl QueueRow {
     }
 }
 
+/// Packets of the measured window that waited for about as long in one direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayRow {
+    /// The link, by number.
+    pub link: u16,
+    /// 0 forward, 1 in reverse.
+    pub direction: u8,
+    /// They waited no longer than this, and longer than those of the row before.
+    pub queue_delay: Span,
+    /// How many they are.
+    pub packets: u64,
+}
+
 /// One loss or mark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DropRow {

@@ -2,7 +2,8 @@
 
 use crate::columns::{Column, Row};
 use crate::demands::Recording;
-use crate::rows::{DemandRow, DropRow, ExchangeRow, FrameRow, ProbeRow, QueueRow, Sink, TcpRow};
+use crate::meter::Meter;
+use crate::rows::{DelayRow, DemandRow, DropRow, ExchangeRow, FrameRow, ProbeRow, QueueRow, Sink, TcpRow};
 use parquet::basic::Compression;
 use parquet::data_type::ByteArray;
 use parquet::errors::Result;
@@ -61,8 +62,8 @@ impl<R: Row> Table<R> {
     }
 }
 
-/// The tables of one run in a folder: `exchanges.parquet`, `queue.parquet` and, where asked for, `drops.parquet`,
-/// `probes.parquet`, `frames.parquet`, `tcp.parquet` and recorded demands.
+/// The tables of one run in a folder: `exchanges.parquet`, `queue.parquet`, `delays.parquet` and, where asked for,
+/// `drops.parquet`, `probes.parquet`, `frames.parquet`, `tcp.parquet` and recorded demands.
 ///
 /// A disk that fills up does not stop a run under way; [`Tables::finish`] returns the error.
 pub struct Tables {
@@ -133,6 +134,22 @@ impl Tables {
     pub fn with_demands(mut self, folder: &Path) -> Self {
         self.demands = Some(Recording::new(folder));
         self
+    }
+
+    /// Writes `delays.parquet` into `folder`: how many packets waited how long, as the `meters` counted it within the
+    /// measured window; they stand by link, forward before reverse.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn write_delays(&self, folder: &Path, meters: &[Meter]) -> Result<()> {
+        let mut table = Table::create(&folder.join("delays.parquet"), &self.links)?;
+        for (port, meter) in meters.iter().enumerate() {
+            let (link, direction) = ((port / 2) as u16, (port % 2) as u8);
+            for (queue_delay, packets) in meter.window().waits() {
+                table.push(DelayRow { link, direction, queue_delay, packets })?;
+            }
+        }
+        table.finish()
     }
 
     /// Writes what is left and closes the files.

@@ -231,13 +231,16 @@ fn the_results_page_names_every_column_and_figure() {
         .and_then(|tables| tables.with_probes(&folder)?.with_tcp(&folder))
         .expect("cargo's folder can be written");
     let outcome = sim::run(scenario, &mut tables, &mut |_| true).expect("never broken off");
+    tables.write_delays(&folder, &outcome.meters).expect("cargo's folder can be written");
     tables.finish().expect("cargo's folder can be written");
 
     let guide = page("guide/results.md");
     let named = |title: &str| -> Vec<String> {
         markdown::rows_below(&guide, title).iter().map(|row| unquoted(&row[0])).collect()
     };
-    for file in ["exchanges.parquet", "queue.parquet", "drops.parquet", "probes.parquet", "tcp.parquet"] {
+    for file in
+        ["exchanges.parquet", "queue.parquet", "delays.parquet", "drops.parquet", "probes.parquet", "tcp.parquet"]
+    {
         let table = fs::File::open(folder.join(file)).expect("it was written");
         let reader = SerializedFileReader::new(table).expect("it is Parquet");
         let schema = reader.metadata().file_metadata().schema_descr();

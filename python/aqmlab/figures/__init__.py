@@ -27,6 +27,7 @@ from aqmlab.figures.queue import delay_series, queue_series, signal_series, thro
 from aqmlab.figures.responses import response_cdf, response_tail
 from aqmlab.figures.sheet import Sheet
 from aqmlab.figures.topology import network
+from aqmlab.figures.waits import delay_distribution
 from aqmlab.json_files import Json
 from aqmlab.results import store
 from aqmlab.results.result import Result
@@ -114,7 +115,8 @@ def of_columns(columns: Sequence[Column]) -> list[Drawn]:
     if any(run.has_exchanges for column in columns if column.completed > 0 for run in column.result.runs):
         figures += [response_cdf(columns, looks), response_tail(columns, looks)]
     figures += _maybe(application_distributions(columns, looks))
-    figures += [*_maybe(delay_marks(columns, looks)), *_maybe(delay_series(columns, looks))]
+    figures += [*_maybe(delay_marks(columns, looks)), *_maybe(delay_distribution(columns, looks))]
+    figures += _maybe(delay_series(columns, looks))
     figures += [queue_series(columns, looks), *_maybe(throughput_series(columns, looks))]
     figures += [*_maybe(signal_series(columns, looks)), *_maybe(network(columns))]
     return figures + calibrations([column.result.calibration for column in columns])

@@ -59,9 +59,9 @@ def block_responses(found: Comparison, looks: dict[str, Look]) -> Drawn | None:
     caption = (
         "Share of the exchanges of each block whose response is complete within the time on the horizontal axis, which "
         "is logarithmic; higher is better. Each panel reaches from the fastest to the slowest half per cent. All runs "
-        f"of a variant together.{_bands_said(panels)}{void_note(found.columns)}"
+        f"of a variant together.{bands_said(panels)}{void_note(found.columns)}"
     )
-    draw = partial(_drawn, panels, ("response time (s)", "exchanges completed (%)"), False)
+    draw = partial(panels_drawn, panels, ("response time (s)", "exchanges completed (%)"), False)
     return Drawn("blocks", "Each block of traffic", caption, draw)
 
 
@@ -75,13 +75,14 @@ def probe_delays(found: Comparison, looks: dict[str, Look]) -> Drawn | None:
         "Share of the probes' packets that take longer from end to end than the time on the horizontal axis, or are "
         "lost; lower is better. Vertical axis logarithmic. A curve that is level to the end is at the share lost. "
         f"It ends where fewer than {FEWEST_LEFT} packets are left. All runs of a variant together."
-        f"{_bands_said(panels)} {separately.together(found)}{void_note(found.columns)}"
+        f"{bands_said(panels)} {separately.together(found)}{void_note(found.columns)}"
     )
-    draw = partial(_drawn, panels, ("one-way delay (ms)", "longer or lost (%)"), True)
+    draw = partial(panels_drawn, panels, ("one-way delay (ms)", "longer or lost (%)"), True)
     return Drawn("probes", "Probes each way", caption, draw)
 
 
-def _bands_said(panels: Sequence[Panel]) -> str:
+def bands_said(panels: Sequence[Panel]) -> str:
+    """A sentence of a caption on what bands are, where there are some."""
     return " Bands: 95 % t-intervals of the mean over runs." if any(panel.bands for panel in panels) else ""
 
 
@@ -144,7 +145,11 @@ def _longer(times: Array, _low: float, high: float) -> Shares:
     return Shares(at, 100 * left / times.size, np.asarray(left >= FEWEST_LEFT))
 
 
-def _drawn(panels: Sequence[Panel], labels: tuple[str, str], is_tail: bool, sheet: Sheet) -> Figure:
+def panels_drawn(panels: Sequence[Panel], labels: tuple[str, str], is_tail: bool, sheet: Sheet) -> Figure:
+    """Draws panels beside each other, with their names below. `labels` are those of the axes.
+
+    Of a tail the vertical axis is logarithmic, of another distribution the horizontal one.
+    """
     across = 1 if sheet.is_narrow else 2
     down = -(-len(panels) // across)
     keys = max(len(panel.curves) for panel in panels)

@@ -62,8 +62,8 @@ def delay_marks(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn | No
     caption = (
         f"What packets waited in the queue, {' and in '.join(directions)}{' direction' * (directions == ['forward'])}: "
         "the delay that half, 95 % and 99 % of them did not exceed, their mean, and the longest delay of one packet. "
-        "The bar reaches from the median to 99 %. Less is better; the axis is logarithmic. These are all that a run "
-        f"keeps of single packets. {'/'.join(map(str, sorted(runs)))} run{'s' * (runs != {1})}"
+        "The bar reaches from the median to 99 %. Less is better; the axis is logarithmic. "
+        f"{'/'.join(map(str, sorted(runs)))} run{'s' * (runs != {1})}"
         f"{' each' * (len(shown) > 1)}{', of which the mean is shown' * (runs != {1})}{_widths_said(kept)}."
     )
     if any(one.value < SHORTEST_MS for one in kept):

@@ -18,7 +18,7 @@ from aqmlab.statistics import Interval
 if TYPE_CHECKING:
     import pandas as pd
 
-TABLES = ("exchanges", "queue", "drops", "probes", "frames", "tcp", "films", "pages")
+TABLES = ("exchanges", "queue", "delays", "drops", "probes", "frames", "tcp", "films", "pages")
 """What a result has as frames."""
 
 

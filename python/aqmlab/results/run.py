@@ -128,6 +128,16 @@ class Run:
         return self._table("queue")
 
     @property
+    def has_delays(self) -> bool:
+        """Whether it was kept how many packets waited how long; results of older versions have no such table."""
+        return (self.folder / "delays.parquet").exists()
+
+    @property
+    def delays(self) -> pl.DataFrame:
+        """How many packets waited how long in the measured window: one row a length, link and direction."""
+        return self._table("delays")
+
+    @property
     def probes(self) -> pl.DataFrame:
         """One row a packet of a probe that was sent in the measured window."""
         return self._table("probes")

@@ -32,6 +32,9 @@ from aqmlab.scenario import read as read_scenario
 LONGEST_READ = 1 << 20
 """Characters of JSON that people may still look at."""
 
+DELAYS = "delays"
+"""A table that is no part of a run's digest, since results of older versions have none; what it tells is in others."""
+
 FILES = "files"
 """The folder within a result that holds copies of the files that its scenario names."""
 
@@ -271,11 +274,11 @@ def finish_run(
 
     `live` says how a run between real hosts was made; of a reference it is checked that nobody waited.
     """
-    names = ("exchanges", "queue", "drops", "probes", "frames", "tcp")
+    names = ("exchanges", "queue", DELAYS, "drops", "probes", "frames", "tcp")
     tables = {name: path for name in names if (path := partial / f"{name}.parquet").exists()}
     left_out = left_out_of(summary)
     contents = {name: table_digest(path, left_out) for name, path in tables.items()}
-    digests = {name: sha256 for name, (_, sha256) in contents.items()}
+    digests = {name: sha256 for name, (_, sha256) in contents.items() if name != DELAYS}
     queue = pl.read_parquet(tables["queue"])
     tree = resolved.scenario
     found = checks.of_run(summary, tables.get("exchanges"), queue, calibrations, resolved.reached, tree)
