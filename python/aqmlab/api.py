@@ -424,6 +424,9 @@ def _variants(
     first, *rest = what
     check_together(what)
     assert not isinstance(first, Result)
+    for item in rest:
+        if isinstance(item, type):
+            raise brought.no_class(item)
     source = prepared.read(first, changes, None)
     if not rest:
         if not variants.has_variants(source):

@@ -272,3 +272,16 @@ def test_a_library_that_breaks_its_process_is_named(link, tmp_path):
     assert (tmp_path / "out/pfifo/manifest.json").exists()
     with pytest.raises(Misbehaved, match=r"was ended by SIGSEGV .* it ran the code of breaks \("):
         list(sweep.Processes(1).each(of_a_sweep(link, made), Silent()))
+
+
+def test_a_class_in_the_place_of_its_file_is_refused_with_a_hint(link, tmp_path):
+    class MyLaw:
+        """A law."""
+
+    for call in (
+        lambda: aqmlab.compare(link, MyLaw, "pie"),
+        lambda: aqmlab.run(link, set={"link.qdisc": MyLaw}),
+        lambda: aqmlab.run(link, set={"link.qdisc": {"kind": MyLaw}}),
+    ):
+        with pytest.raises(BadInput, match=r"^MyLaw: is a class; expected the name of its file, as in 'my_law.py'$"):
+            call()

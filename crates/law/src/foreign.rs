@@ -201,10 +201,10 @@ struct Host {
 
 /// What a discipline did wrong.
 pub enum Wrong {
-    /// To a packet.
+    /// To a packet that it does not hold, or that cannot carry it.
     Packet(Fault),
-    /// Otherwise; the name is to be added.
-    Said(String),
+    /// Otherwise: to which packet, and what; the name is to be added.
+    Said(u64, String),
 }
 
 /// A piece of a state, aligned as the header says.
@@ -430,13 +430,14 @@ impl Host {
         let handle = Handle::of_word(handle);
         let Some(signals) = self.signals else {
             let what = format!("{what} packet {}: expected that in offer or take alone", handle.number());
-            return Err(Wrong::Said(what));
+            return Err(Wrong::Said(handle.number(), what));
         };
         let found = self.causes.find(cause);
-        let cause = found.map_err(|why| Wrong::Said(format!("{what} packet {} for {why}", handle.number())))?;
+        let number = handle.number();
+        let cause = found.map_err(|why| Wrong::Said(number, format!("{what} packet {number} for {why}")))?;
         if is_mark && !self.may_mark {
             let what = format!("{what} packet {}, which may not be marked: ecn is not set", handle.number());
-            return Err(Wrong::Said(what));
+            return Err(Wrong::Said(handle.number(), what));
         }
         // SAFETY: it was put there for the call that is under way, and nobody else uses it while that lasts.
         let signals = unsafe { &mut *signals };

@@ -77,7 +77,9 @@ impl Holding {
         }
         match said {
             Err(Wrong::Packet(fault)) => fault.during(&self.place(what)).raise(),
-            Err(Wrong::Said(did)) => self.misbehaves(what, &did),
+            Err(Wrong::Said(packet, did)) => {
+                Fault::of_discipline(&*self.plan.name, did).about(packet).during(&self.place(what)).raise()
+            }
             Ok(said) if said == i64::from(abi::FAILED) => self.misbehaves(what, FAILED),
             Ok(said) => said,
         }

@@ -125,8 +125,15 @@ def allow_in(values: Iterable[Any]) -> None:
             allow_in(value.values())
         elif isinstance(value, list | tuple):
             allow_in(value)
+        elif isinstance(value, type):
+            raise no_class(value)
         elif is_file(value):
             _allow(str(value))
+
+
+def no_class(given: type) -> BadInput:
+    """The complaint about a class in the place of the file that has it."""
+    return BadInput(f"{given.__name__}: is a class; expected the name of its file, as in 'my_law.py'")
 
 
 def named_in(tree: Tree) -> list[Any]:
