@@ -168,7 +168,7 @@ def drawings_of_four(slope):
     with mpl.rc_context(PAGE.style(COLOURS)):
         yield responses._distributions(whole, PAGE)
         yield responses._tails(whole, PAGE)
-        yield apart._drawn([apart.Panel("way", curves)], ("s", "%"), False, PAGE)
+        yield apart.panels_drawn([apart.Panel("way", curves)], ("s", "%"), False, PAGE)
         yield applications._drawn([applications.Panel("calls", "s", curves)], PAGE)
 
 

@@ -112,7 +112,7 @@ def test_a_result_has_every_table_of_its_runs(base, tmp_path, compiled):
     for table in ("films", "pages"):
         frame = getattr(found, table)
         assert frame.columns == ["rep", *getattr(found.runs[0], table).columns]
-    with pytest.raises(BadInput, match="table: 'windows': expected one of exchanges, queue, drops"):
+    with pytest.raises(BadInput, match="table: 'windows': expected one of exchanges, queue, delays, drops"):
         found.to_pandas("windows")
     if importlib.util.find_spec("pandas") is not None:
         assert len(found.to_pandas("drops")) == found.drops.height
