@@ -24,7 +24,7 @@ from aqmlab.variants import Variant
 def read(scenario_like: ScenarioLike, changes: Mapping[str, Any] | None, seed: int | None) -> Source:
     """Reads a scenario with what is changed of it. Code that an argument names is allowed from then on."""
     edits = arguments.changes(changes, "set")
-    brought.allow_in(edits.values())
+    brought.allow_set(edits)
     if isinstance(scenario_like, Mapping):
         brought.allow_in(brought.named_in(dict(scenario_like)))
     source = scenario.read(scenario_like)

@@ -9,6 +9,7 @@ import pytest
 
 import aqmlab
 from aqmlab import engine, figures
+from aqmlab.command import pages
 from aqmlab.figures import delay
 from aqmlab.figures.drawn import COLOURS
 from aqmlab.figures.looks import looks_of
@@ -129,3 +130,12 @@ def test_results_without_the_table_have_no_such_figure(tmp_path, monkeypatch):
     assert {"delay", "delay-time"} <= figures.of(older).keys() and "delay-cdf" not in figures.of(older)
     with pytest.raises(aqmlab.BadInput, match="the run did not write this table"):
         _ = older.runs[0].delays
+
+
+def test_a_link_at_which_nobody_waits_is_drawn_and_is_on_the_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    quiet = {"kind": "onoff", "rate": "4mbit", "flows": 1}
+    found = aqmlab.run(BULK, set={"duration": "4s", "link.rate": "5mbit", "traffic": [quiet]}, out=tmp_path / "out")
+    assert found.delays["queue_delay_s"].max() == 0 and "delay-cdf" in figures.of(found)
+    page = pages.write(found).read_text()
+    assert all(f"<h3>{drawn.title}" in page or drawn.title in page for drawn in figures.of(found).values())

@@ -116,6 +116,10 @@ def test_the_check_finds_whole_numbers_that_overflow_where_packets_wait_for_seco
         ("5, 'What it aims at.'", "with aim = 0, a link of 10mbit"),
         ("5.0, 'What it aims at.'", "with aim = 0.0, a link of 10mbit"),
         ("5.0, 'What it aims at.', low=1.0, high=7.0", ""),
+        ('"10mbit", "What it aims at."', ""),
+        ('"1500b", "What it aims at.", low="1b"', ""),
+        ('"170hz", "What it aims at."', ""),
+        ("True, 'What it aims at.'", "with aim = false, a link of 10mbit"),
     ],
 )
 def test_the_check_tries_other_values_of_parameters(tmp_path, capsys, declared, problem):

@@ -161,3 +161,18 @@ def test_a_sweep_from_python_may_be_given_permission(link, tmp_path):
     assert len(sweeps.run(asked, tmp_path / "yes", allow_code=True).rows) == 2
     with pytest.raises(BadInput, match="names code, which is not run unasked"):
         sweeps.run(asked, tmp_path / "again")
+
+
+@pytest.mark.parametrize("key", ["link.qdisc=mine.py", "link.qdisc=fq_mine.py", "name=mine.py"])
+def test_a_name_that_is_set_is_not_that_of_somebody_elses_file(link, tmp_path, monkeypatch, capsys, key):
+    here, theirs = tmp_path / "here", tmp_path / "theirs"
+    here.mkdir()
+    theirs.mkdir()
+    own(here)
+    ran = own(theirs)
+    ran.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n" + ran.read_text())
+    there = theirs / "link.toml"
+    there.write_text(SCENARIO.replace('"pfifo"', '"./mine.py"') if key.startswith("name") else SCENARIO)
+    monkeypatch.chdir(here)
+    assert cli.invoke(["run", str(there), "--set", key, "--set", "duration=3s"]) == 2
+    assert "not run unasked" in capsys.readouterr().err and not (tmp_path / "ran").exists()

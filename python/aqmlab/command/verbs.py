@@ -71,7 +71,7 @@ def changes(settings: Sequence[str]) -> dict[str, Any]:
     from aqmlab.laws import brought
 
     found = dict(map(scenario.parse_setting, settings))
-    brought.allow_in(found.values())
+    brought.allow_set(found)
     return found
 
 

@@ -64,7 +64,7 @@ def _panel(
     each = {name: [waits for waits in runs if waits[1].sum()] for name, runs in of_runs.items()}
     longest = max((lengths[-1] for runs in each.values() for lengths, _ in runs), default=1.0)
     shortest = min((_quantile(*waits, 0.005) for runs in each.values() for waits in runs), default=longest)
-    low = min(max(shortest / 1.3, SHORTEST_MS), longest / 2)
+    low = max(min(shortest / 1.3, longest / 2), SHORTEST_MS)
     at = np.geomspace(low, max(1.1 * longest, 2 * low), POINTS)
     curves, bands = [], {}
     for column in columns:

@@ -101,7 +101,7 @@ class Link(gymnasium.Env[Any, Any]):
         sources = _sources(scenario, changes)
         self.link = link if link is not None else next(iter(links.of(sources[0].tree)))
         self.action = actions.read(action, self.link, self.way)
-        brought.allow_in(changes.values())
+        brought.allow_set(changes)
         self._laws = None if self.action.laws is None else [law.resolve().toml for law in self.action.laws]
         self._scenarios = [self._prepared(source) for source in sources]
 

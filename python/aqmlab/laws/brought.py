@@ -118,15 +118,23 @@ def allow(path: Path) -> None:
     _allow(str(path.resolve()))
 
 
+def allow_set(changes: Mapping[str, Any]) -> None:
+    """What the user has set of a scenario, by dotted key: disciplines that are code may run, in whatever folder."""
+    for key, value in changes.items():
+        for one in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(one, Mapping):
+                allow_set(one)
+            elif isinstance(one, type):
+                raise no_class(one)
+            elif key.rpartition(".")[2] in (*QUEUES, "kind", "law"):
+                allow_in((one,))
+
+
 def allow_in(values: Iterable[Any]) -> None:
-    """Values that the user has set in a scenario: what is code among them may run, wherever that scenario lies."""
+    """Values by which the user has named disciplines: those that are code may run, in whatever folder."""
     for value in values:
         if isinstance(value, Mapping):
             allow_in(value.values())
-        elif isinstance(value, list | tuple):
-            allow_in(value)
-        elif isinstance(value, type):
-            raise no_class(value)
         elif is_file(value):
             _allow(str(value))
 
@@ -179,7 +187,10 @@ def bring(tree: Tree, origin: str, is_own: bool = False) -> None:
 
 def _may_run(name: str, path: Path) -> bool:
     """Whether a scenario that calls the file of this path so may have its law."""
-    return not _ALLOWED.get().isdisjoint((_EVERY, name, str(path.resolve())))
+    allowed, here = _ALLOWED.get(), forms.meant(Path(name))[0]
+    # A name that was set means the file where the user is, if there is one, and no other that is called so.
+    is_meant = not files.is_file(here) or here.resolve() == forms.meant(path)[0].resolve()
+    return not allowed.isdisjoint((_EVERY, str(path.resolve()))) or (name in allowed and is_meant)
 
 
 def under_fair_queueing(tree: Tree, origin: str) -> dict[str, Any]:
@@ -201,10 +212,10 @@ def under_fair_queueing(tree: Tree, origin: str) -> dict[str, Any]:
                 continue
             where = f"{links.key(tree, link)}.{key}"
             try:
-                law, row = form_of(path)
+                _, row = form_of(path)
             except BadInput as error:
                 raise BadInput(f"{origin}: {where}: {error}") from None
-            allow(law.path)
+            allow(file)
             form = {"kind": row["name"], "law": named}
             if isinstance(qdisc, Mapping):
                 said |= {f"{where}.{name}": value for name, value in form.items()}

@@ -100,6 +100,11 @@ class Result:
         return self._tables([run.queue for run in self.runs])
 
     @cached_property
+    def delays(self) -> pl.DataFrame:
+        """How many packets waited how long; with several runs a column `rep` says in which."""
+        return self._tables([run.delays for run in self.runs])
+
+    @cached_property
     def probes(self) -> pl.DataFrame:
         """One row a packet of a probe sent in the measured window; with several runs a column `rep` says which."""
         return self._tables([run.probes for run in self.runs])

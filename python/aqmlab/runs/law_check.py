@@ -283,7 +283,9 @@ def _values_of(param: Json) -> list[Any]:
     if found is None:  # it is reckoned from others
         return []
     number, unit = found
-    near = [0.0, number / 2, number * 2]
+    near = [number / 2, number * 2]
+    if kind != "rate":  # no rate is zero
+        near.insert(0, 0.0)
     if kind == "number":
         near += [bound for bound in (low, high) if math.isfinite(bound)]
     if kind == "integer":
