@@ -9,7 +9,7 @@ import aqmlab
 from aqmlab import cli
 from aqmlab.runs import law_check
 from conftest import ROOT
-from own_laws import BUILT_IN, own
+from own_laws import BUILT_IN, SCENARIO, own
 
 pytestmark = pytest.mark.usefixtures("nothing_allowed")
 
@@ -156,3 +156,15 @@ def test_a_library_that_is_none_is_refused_by_its_own_name(tmp_path):
     said = str(refused.value)
     assert said.startswith(f"{path}: ") and "/tmp/tmp" not in said.replace(str(path), "")
     assert said.endswith("expected a shared library that exports aqmlab_law_table or aqmlab_discipline_table")
+
+
+def test_a_time_between_ticks_is_not_zero(tmp_path, capsys):
+    path = own(tmp_path, how='(tick="update", marks=False)')
+    made = path.read_text().replace("seen = 0\n", 'seen = 0\n    update = aqmlab.parameter("16ms", "How often.")\n')
+    path.write_text(f"{made}\n    def tick(self, queue):\n        pass\n")
+    code, found = checked(path, capsys)
+    assert (code, found["problem"]) == (0, "")
+    link = tmp_path / "link.toml"
+    link.write_text(SCENARIO)
+    with pytest.raises(aqmlab.BadInput, match=r'link.qdisc.update = "0s": expected a time .* from 1e-9 to 1000 s'):
+        aqmlab.run(link, set={"link.qdisc.kind": str(path), "link.qdisc.update": "0s"})

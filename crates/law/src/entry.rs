@@ -91,6 +91,10 @@ enum Pace {
     As(usize),
 }
 
+/// The shortest time between two ticks, and the least frequency of them, that a parameter may say.
+const SHORTEST_TICK_S: f64 = 1e-9;
+const LEAST_TICK_HZ: f64 = 1e-3;
+
 impl Plan {
     fn of(foreign: Foreign) -> Result<Self, String> {
         let table = foreign.table();
@@ -191,10 +195,14 @@ impl Plan {
         let source = foreign.text(table.source);
         let mut params = vec![registry::limit("1000p", "the interface's txqueuelen").into(), registry::ECN.into()];
         for (at, (param, (name, _))) in foreign.params().iter().zip(&self.params).enumerate() {
-            let param =
+            let mut param =
                 parameter(foreign, param, name, &source).map_err(|why| format!("{}: {name}: {why}", self.name))?;
-            if self.pace == Pace::As(at) && !matches!(param.kind, Kind::Time | Kind::Frequency) {
-                return Err(format!("{}: ticks by {name}: expected a time or a frequency", self.name));
+            if self.pace == Pace::As(at) {
+                param.range.0 = match param.kind {
+                    Kind::Time => param.range.0.max(SHORTEST_TICK_S),
+                    Kind::Frequency => param.range.0.max(LEAST_TICK_HZ),
+                    _ => return Err(format!("{}: ticks by {name}: expected a time or a frequency", self.name)),
+                };
             }
             params.push(param);
         }
