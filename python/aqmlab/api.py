@@ -265,17 +265,23 @@ def compare(
         def condense_beside(job: Job) -> None:
             condensed[job.folder] = condense(Run(job.folder))
 
-        spares = None if asked else Spares(jobs_of)
+        def note(name: str, what: str) -> None:
+            comparison.note_failure(folder, Failure(name, what, tuple(laws[name])))
+
+        spares = None if asked else Spares(jobs_of, note)
         prepared.make(everything, at_once, heard, view, condense_beside, spares)
         failed = {} if spares is None else spares.failed
         if failed:
-            failures = [Failure(name, failed[name], tuple(laws[name])) for name in jobs_of if name in failed]
             rest = [row for row in rows if row[0] not in failed]
             is_left = any(not is_reference for _, is_reference, *_ in rest)
-            against = variants.choose_baseline(rest, None) if is_left and against in failed else against
-            comparison.note_failures(folder, failures, against)
-            if not is_left:
-                raise Misbehaved("; ".join(failure.message for failure in failures))
+            if is_left and against in failed:
+                instead = variants.choose_baseline(rest, None)
+                failed[against] += f"; the others are compared with {instead} instead"
+                against = instead
+        failures = [Failure(name, failed[name], tuple(laws[name])) for name in jobs_of if name in failed]
+        comparison.settle_failures(folder, failures, against)
+        if failures and not is_left:
+            raise Misbehaved("; ".join(failure.message for failure in failures))
         if reps > 1:
             for planned in (planned for name, planned in jobs_of.items() if name not in failed):
                 store.finish_replications(planned[0].folder.parent, [job.folder.name for job in planned])

@@ -242,8 +242,8 @@ class Comparison:
 
     @cached_property
     def ways_of_data(self) -> list[str]:
-        """The directions in which data flows on the first link, forward first; in the others acknowledgements do."""
-        return ways.of_data([summary for column in self.columns for summary in column.summaries])
+        """The directions in which data flows on the first link, forward first."""
+        return ways_of_data(self.columns)
 
     def column(self, name: str) -> Column:
         """A variant by its name."""
@@ -310,6 +310,15 @@ class Comparison:
         }
 
 
+def ways_of_data(columns: Sequence[Column], on_every_link: bool = False) -> list[str]:
+    """The directions in which data flows on the first link or on any, forward first; in others acknowledgements do."""
+    summaries = [summary for column in columns for summary in column.summaries]
+    if on_every_link:
+        of_links = [(summary, link) for one in columns for summary in one.summaries for link in links.of(one.scenario)]
+        summaries = [dict(links.figures(summary, link)) for summary, link in of_links]
+    return ways.of_data(summaries) if summaries else []
+
+
 def _failure(facts: Json) -> Failure:
     return Failure(str(facts["name"]), str(facts["message"]), tuple(map(str, facts["laws"])))
 
@@ -317,8 +326,10 @@ def _failure(facts: Json) -> Failure:
 def write_plan(
     folder: Path, name: str | None, entries: Sequence[Entry], baseline: str, plan: Mapping[str, Sequence[str]]
 ) -> None:
-    """Says what the folder will hold, before anything runs."""
+    """Says what the folder will hold, before anything runs; failures of before are kept until the runs are over."""
+    path = folder / FILE
     facts = {
+        "failed": read_json(path).get("failed", []) if path.exists() else [],
         "kind": "comparison",
         "version": engine.version(),
         "complete": False,
@@ -348,7 +359,14 @@ def same_plan(folder: Path, plan: Mapping[str, Sequence[str]], laws: Mapping[str
         raise BadInput(f"{folder}: holds another comparison; expected the same scenario, variants, seed and reps")
 
 
-def note_failures(folder: Path, failures: Sequence[Failure], baseline: str) -> None:
+def note_failure(folder: Path, failure: Failure) -> None:
+    """Keeps that a law has failed while others run, so that it may be repaired although they never end."""
+    facts = read_json(folder / FILE)
+    others = [one for one in facts["failed"] if one["name"] != failure.name]
+    store.write_json(folder / FILE, facts | {"failed": [*others, asdict(failure)]})
+
+
+def settle_failures(folder: Path, failures: Sequence[Failure], baseline: str) -> None:
     """Takes variants without a result out of a comparison, and says why; the others are measured against `baseline`."""
     facts = read_json(folder / FILE)
     names = {failure.name for failure in failures}

@@ -144,6 +144,10 @@ ORDERS = "my_fifo holds packets and orders them itself, and has no form under fa
             ["run", "link.toml", "--set", "link.qdisc=fq_my_fifo.py"],
             f"link.toml: link.qdisc: fq_my_fifo.py: {ORDERS}.py",
         ),
+        (
+            ["run", "link.toml", "--set", "link.qdisc.kind=fq_mine.py", "--set", "link.qdisc.law=mine.py"],
+            "link.toml: link.qdisc.law: 'mine.py': the kind has the file of a law already; expected kind = \"fq_mine\"",
+        ),
         (["compare", "link.toml", "fq_no.py"], "fq_no.py: no such file, and no no.py either; expected the file of a"),
         (["check", "fq_mine.py"], "fq_mine.py: no such file; expected mine.py, which is put to the test under fair"),
     ],
@@ -160,7 +164,9 @@ def test_a_policy_has_a_form_under_fair_queueing_as_any_law(here):
     pytest.importorskip("onnxruntime")
     Path("policy.onnx").write_bytes((ROOT / "examples/agent/policy.onnx").read_bytes())
     assert brought.spelled("fq_policy.onnx limit 50p") == "fq_learnt limit 50p"
-    assert variants.written_out(scenario.read(Path("link.toml")), ["fq_learnt", "policy.onnx"])
+    both = variants.from_file(variants.written_out(scenario.read(Path("link.toml")), ["fq_learnt", "policy.onnx"]))
+    kinds = [one.source.resolve().scenario["link"]["qdisc"]["kind"] for one in both]
+    assert kinds == ["fq_learnt", "learnt"]
 
 
 def test_an_evaluation_finds_the_form_under_fair_queueing_of_a_law(here):

@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import aqmlab
-from aqmlab import cli, sweep
-from aqmlab.errors import BadInput, Misbehaved
+from aqmlab import cli, comparison, sweep
+from aqmlab.comparison import Incomplete
+from aqmlab.errors import BadInput, Interrupted, Misbehaved
 from aqmlab.laws import brought, patience
 from aqmlab.progress import Silent
 from aqmlab.runs import apart
@@ -173,6 +174,38 @@ def test_the_others_of_a_comparison_are_finished_and_a_repaired_law_is_resumed(l
     assert answer["failed"] == [] and "Failed:" not in (out / "report.html").read_text()
     kept = [path for path in made if path.stat().st_mtime_ns == made[path]]
     assert len(kept) == reps and all("pie" in path.parts for path in kept)
+
+
+def test_a_law_is_repaired_again_after_its_comparison_was_interrupted(link, tmp_path, monkeypatch):
+    law = own(tmp_path, "return 77 if self.seen > 99 else aqmlab.PASS", "(compiled=False)")
+    out = tmp_path / "out"
+
+    def compare(**words):
+        return aqmlab.compare(link, f"{law}", "pie", set={"duration": "3s"}, out=out, jobs=1, **words)
+
+    with monkeypatch.context() as patch, pytest.raises(Interrupted):
+        patch.setattr(comparison, "settle_failures", interrupted)
+        compare()
+    law.write_text(law.read_text().replace("return 77", "return 78"))
+    with monkeypatch.context() as patch, pytest.raises(Interrupted):
+        patch.setattr(comparison, "note_failure", interrupted)
+        compare(resume=True)
+    law.write_text(law.read_text().replace("return 78", "return aqmlab.DROP"))
+    found = compare(resume=True)
+    assert list(found) == ["mine", "pie"] and found.failed == []
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+
+def test_the_baseline_that_fails_is_said_to_be_another(link, tmp_path):
+    law = own(tmp_path, "return 77 if self.seen > 99 else aqmlab.PASS", "(compiled=False)")
+    with pytest.raises(
+        Incomplete, match=r"which is no verdict .*; the others are compared with pfifo instead$"
+    ) as failed:
+        aqmlab.compare(link, "pfifo", f"{law}", "pie", set={"duration": "3s"}, baseline="mine", jobs=1)
+    assert failed.value.comparison.baseline.name == "pfifo"
 
 
 def test_a_law_that_fails_is_named_with_the_run(link, tmp_path, capsys):

@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from aqmlab import files
 from aqmlab.command.verbs import AsJson, complain, print_json
-from aqmlab.errors import BadInput
 
 
 def add_to(app: typer.Typer) -> None:
@@ -32,12 +30,8 @@ def check(
     same calls answered alike, and what does a decision cost? Is every packet that a discipline holds sent once or lost
     once? Where something is wrong, the last packets tell the story.
     """
-    from aqmlab.laws import forms
     from aqmlab.runs import law_check
 
-    file, is_fair = forms.meant(law)
-    if is_fair and files.is_file(file):
-        raise BadInput(f"{law}: no such file; expected {file}, which is put to the test under fair queueing too")
     found = law_check.check(law)
     if as_json:
         print_json(found.as_dict())

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from aqmlab import links, units
 from aqmlab.command.tables import short_table, show
-from aqmlab.results import readable
+from aqmlab.results import readable, ways
 
 if TYPE_CHECKING:  # results take a second to load, and a list of disciplines shows none
     from aqmlab.claims import Claim
@@ -207,7 +207,7 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
     if columns:
         show(out, _values(found, found.name, columns))
     for other in [] if several else more:
-        show(out, _values(found, f"The link, {_IN[other]}", _link_gives(other)))
+        show(out, _values(found, f"The link, {ways.WORDS[other]}", _link_gives(other)))
     if several:
         _links(out, "Each link", [(column.label, column.result) for column in found.columns])
     if figures := transport.shown([column.result for column in found.columns]):
@@ -243,7 +243,6 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
 ONE_BY_ONE = "Each interval is of one comparison alone; the next sentence allows for all comparisons at once."
 """Why a table may tell two apart that the answer of a comparison does not."""
 
-_IN = {"forward": "forward", "reverse": "in reverse"}
 
 _WAY_GIVES = (
     ("used", "utilisation", "share"),
@@ -259,7 +258,7 @@ _AGAINST = ("loss_ratio", "queue_delay_mean_s", "queue_delay_p99_s")
 def _link_gives(way: str, share: str = "%", names: Sequence[str] = ()) -> list[tuple[str, str, str]]:
     """The columns of one direction of the only link. Several links have a table each."""
     return [
-        (f"{title}\n{_IN[way]}\n{share if unit == 'share' else 'ms'}", f"{way}.{name}", unit)
+        (f"{title}\n{ways.WORDS[way]}\n{share if unit == 'share' else 'ms'}", f"{way}.{name}", unit)
         for title, name, unit in _WAY_GIVES
         if not names or name in names
     ]

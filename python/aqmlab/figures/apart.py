@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from aqmlab import separately, statistics
+from aqmlab import separately
 from aqmlab.comparison import Comparison
 from aqmlab.figures import coinciding
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import below, wrapped
 from aqmlab.figures.looks import Look, void_note
-from aqmlab.figures.responses import FEWEST_FOR_A_BAND
+from aqmlab.figures.responses import FEWEST_FOR_A_BAND, band
 from aqmlab.figures.sheet import Sheet
 from aqmlab.results.run import Run
 from aqmlab.statistics import Array
@@ -109,14 +109,9 @@ def _panels(
                 curves.append((column.label, looks[column.name], whole.at[whole.shown], whole.of[whole.shown]))
                 runs = [curve(np.sort(one), low, high).of for one in each if one.size]
                 if len(runs) >= FEWEST_FOR_A_BAND:
-                    bands[column.label] = _band(np.array(runs)[:, whole.shown])
+                    bands[column.label] = band(np.array(runs)[:, whole.shown])
         panels.append(Panel(title, tuple(curves), bands))
     return panels
-
-
-def _band(runs: Array) -> tuple[Array, Array]:
-    mean, around = runs.mean(axis=0), statistics.half_widths(runs)
-    return np.clip(mean - around, 0, 100), np.clip(mean + around, 0, 100)
 
 
 def _responses(run: Run) -> dict[int, Array]:

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from aqmlab import links
-from aqmlab.comparison import Column
+from aqmlab.comparison import Column, ways_of_data
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import below, wrapped
 from aqmlab.figures.looks import MUTED, Look, void_note
@@ -53,14 +53,14 @@ def delay_marks(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn | No
     """The queueing delay of packets in each direction in which data flows; None where no run has any."""
     shown = [column for column in columns if not column.uncongested]
     rows = [_row(column, link, looks, len(shown)) for column in shown for link in links.of(column.scenario)]
-    directions = _directions(shown)
+    directions = ways_of_data(shown, on_every_link=True)
     rows = [row for row in rows if any(row.waits[way] for way in directions)]
     if not rows:
         return None
     runs = {len(column.result.runs) for column in shown}
     kept = [one for row in rows for way in directions for one in row.waits[way].values()]
     caption = (
-        f"What packets waited in the queue, {' and in '.join(directions)}{' direction' * (directions == ['forward'])}: "
+        f"What packets waited in the queue, {' and '.join(ways.WORDS[way] for way in directions)}: "
         "the delay that half, 95 % and 99 % of them did not exceed, their mean, and the longest delay of one packet. "
         "The bar reaches from the median to 99 %. Less is better; the axis is logarithmic. "
         f"{'/'.join(map(str, sorted(runs)))} run{'s' * (runs != {1})}"
@@ -77,16 +77,6 @@ def _widths_said(kept: Sequence[Interval]) -> str:
     if "runs" in bases:
         return "; thin lines: 95 % t-intervals across runs, of the mean below and of 99 % above"
     return "; thin lines: 95 % intervals of the mean, from 20 parts of the one run" if bases else ""
-
-
-def _directions(columns: Sequence[Column]) -> list[str]:
-    every = [
-        links.figures(summary, link)
-        for column in columns
-        for summary in column.summaries
-        for link in links.of(column.scenario)
-    ]
-    return ways.of_data([dict(one) for one in every]) if every else []
 
 
 def _row(column: Column, link: str, looks: dict[str, Look], among: int) -> Row:

@@ -201,8 +201,11 @@ def _tails(curves: Sequence[Curve], sheet: Sheet) -> Figure:
 def _band(column: Column, share: Callable[[Window], Array]) -> tuple[Array, Array] | None:
     """Ends of the t-interval across runs at each time, per cent."""
     runs = 100 * np.array([share(window) for window in column.windows])
-    if runs.shape[0] < FEWEST_FOR_A_BAND or not np.isfinite(runs).all():
-        return None
+    return band(runs) if runs.shape[0] >= FEWEST_FOR_A_BAND and np.isfinite(runs).all() else None
+
+
+def band(runs: Array) -> tuple[Array, Array]:
+    """Ends of the 95 % t-interval of the mean, per cent, of curves that are a row for each run."""
     mean, around = runs.mean(axis=0), statistics.half_widths(runs)
     return np.clip(mean - around, 0, 100), np.clip(mean + around, 0, 100)
 

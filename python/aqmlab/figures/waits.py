@@ -6,14 +6,13 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from aqmlab import links, statistics
-from aqmlab.comparison import Column
+from aqmlab import links
+from aqmlab.comparison import Column, ways_of_data
 from aqmlab.figures.apart import POINTS, Panel, bands_said, panels_drawn
 from aqmlab.figures.delay import SHORTEST_MS
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.looks import Look, void_note
-from aqmlab.figures.responses import FEWEST_FOR_A_BAND
-from aqmlab.results import ways
+from aqmlab.figures.responses import FEWEST_FOR_A_BAND, band
 from aqmlab.results.run import of_link
 from aqmlab.statistics import Array
 
@@ -23,10 +22,7 @@ def delay_distribution(columns: Sequence[Column], looks: dict[str, Look]) -> Dra
     shown = [
         column for column in columns if not column.uncongested and all(run.has_delays for run in column.result.runs)
     ]
-    figured = [
-        links.figures(summary, link) for one in shown for summary in one.summaries for link in links.of(one.scenario)
-    ]
-    directions = ways.of_data([dict(one) for one in figured]) if figured else []
+    directions = ways_of_data(shown, on_every_link=True)
     every = {column.name: [run.delays for run in column.result.runs] for column in shown}
     panels = []
     for link in dict.fromkeys(link for column in shown for link in links.of(column.scenario)):
@@ -79,8 +75,7 @@ def _panel(
         curves.append((column.label, looks[column.name], at, 100 * np.sum(sums, axis=0) / sum(sizes)))
         if len(runs) >= FEWEST_FOR_A_BAND:
             shares = np.array([100 * one / size for one, size in zip(sums, sizes, strict=True)])
-            mean, around = shares.mean(axis=0), statistics.half_widths(shares)
-            bands[column.label] = np.clip(mean - around, 0, 100), np.clip(mean + around, 0, 100)
+            bands[column.label] = band(shares)
     return Panel(title, tuple(curves), bands)
 
 

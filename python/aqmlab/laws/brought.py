@@ -215,6 +215,11 @@ def under_fair_queueing(tree: Tree, origin: str) -> dict[str, Any]:
                 _, row = form_of(path)
             except BadInput as error:
                 raise BadInput(f"{origin}: {where}: {error}") from None
+            if isinstance(qdisc, Mapping) and "law" in qdisc:
+                raise BadInput(
+                    f"{origin}: {where}.law: {qdisc['law']!r}: the kind has the file of a law already; "
+                    f'expected kind = "{row["name"]}" beside it, or no law'
+                )
             allow(file)
             form = {"kind": row["name"], "law": named}
             if isinstance(qdisc, Mapping):

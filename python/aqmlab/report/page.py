@@ -13,7 +13,7 @@ from aqmlab.agreement import words
 from aqmlab.agreement.agreements import Agreement, of_comparison
 from aqmlab.claims import FAILS, HOLDS, OPEN
 from aqmlab.claims.verdict import Claim
-from aqmlab.comparison import Column, Comparison, Entry
+from aqmlab.comparison import Column, Comparison, Entry, ways_of_data
 from aqmlab.figures.drawers import Begun
 from aqmlab.json_files import Json
 from aqmlab.report import numbers
@@ -45,8 +45,6 @@ BETTER = {
 """Whether more is better (1) or worse (-1), where that can be said; in either direction."""
 
 UNIT_WORDS = {"share": "%", "s": "ms", "count": ""}
-IN = {"forward": "forward", "reverse": "in reverse"}
-"""Directions in words."""
 
 
 def write(found: Result | Comparison, asked: Sequence[Claim] = (), begun: Begun | None = None) -> Path:
@@ -77,16 +75,11 @@ def _measures(columns: Sequence[Column]) -> tuple[str, ...]:
 
     Several links have tables of their own. Where there are no exchanges either, the first link stands for them.
     """
-    of_link = _of_way(_ways(columns)[0])
+    of_link = _of_way(ways_of_data(columns)[0])
     if not any(column.completed > 0 for column in columns):
         return of_link
     is_comparison = len(columns) > 1
     return TIMES if is_comparison and links.are_several(columns[0].scenario) else (*of_link, *TIMES)
-
-
-def _ways(columns: Sequence[Column]) -> list[str]:
-    """The directions in which data flows."""
-    return ways.of_data([summary for column in columns for summary in column.summaries])
 
 
 def _of_way(way: str) -> tuple[str, ...]:
@@ -101,7 +94,7 @@ def _also(columns: Sequence[Column], found: Comparison | None = None) -> list[Js
     """What the first table leaves out of the link in it: data the other way, and both directions together."""
     if not any(map(_is_of_link, _measures(columns))):
         return []
-    groups = [(f"The link, {IN[way]}", True, _of_way(way)) for way in _ways(columns)[1:]]
+    groups = [(f"The link, {ways.WORDS[way]}", True, _of_way(way)) for way in ways_of_data(columns)[1:]]
     return [
         {
             "title": title,
@@ -193,7 +186,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "of_each": " of each variant's folder" if len(columns) > 1 else " beside this page",
         "first_link": next(iter(links.of(first.scenario))) if links.are_several(first.scenario) else "",
         "has_link": any(map(_is_of_link, _measures(columns))),
-        "way": _ways(columns)[0],
+        "way": ways_of_data(columns)[0],
         "waits": _waits(columns),
         "direction_names": [key for key, _ in DIRECTION],
         "directions": [_directions(column) for column in columns],
@@ -350,7 +343,7 @@ def _headings(measures: Sequence[str], points: bool = False) -> list[tuple[str, 
     for name in measures:
         title, unit = described(name)
         place = ways.place(name)
-        found.append((title, ", ".join(filter(None, (IN[place.way] if place else "", words[unit]))), name))
+        found.append((title, ", ".join(filter(None, (ways.WORDS[place.way] if place else "", words[unit]))), name))
     return found
 
 

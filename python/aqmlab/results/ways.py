@@ -7,6 +7,8 @@ from typing import Any
 from aqmlab import links
 from aqmlab.json_files import Json
 
+WORDS = {"forward": "forward", "reverse": "in reverse"}
+"""Directions in a sentence."""
 CARRYING = 0.1
 """Share of the other direction's throughput: what carries less carries acknowledgements."""
 

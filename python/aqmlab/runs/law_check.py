@@ -13,11 +13,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any
 
-from aqmlab import engine, toml_text, units
+from aqmlab import engine, files, toml_text, units
 from aqmlab.engine import Resolved
 from aqmlab.errors import AqmlabError, BadInput
 from aqmlab.json_files import Json
-from aqmlab.laws import brought, interpreted
+from aqmlab.laws import brought, forms, interpreted
 from aqmlab.laws.brought import Brought
 from aqmlab.runs import starter
 
@@ -94,6 +94,9 @@ def check(path: str | Path) -> Checked:
     Raises `BadInput` where the file has none. A broken promise is no exception: it is the answer's `problem`.
     """
     path = Path(path)
+    file, is_fair = forms.meant(path)
+    if is_fair and files.is_file(file):
+        raise BadInput(f"{path}: no such file; expected {file}, which is put to the test under fair queueing too")
     ours, its = Pipe()
     with tempfile.TemporaryFile() as frames:
         keep = [its.fileno(), frames.fileno()]

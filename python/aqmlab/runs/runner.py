@@ -83,9 +83,13 @@ class Spares:
     Of a variant that had a run in which they did not, no further run is begun.
     """
 
-    def __init__(self, variants: Mapping[str, Sequence[Job]]) -> None:
-        """`variants` are the runs of each, by its name."""
+    def __init__(self, variants: Mapping[str, Sequence[Job]], tell: Callable[[str, str], None]) -> None:
+        """`variants` are the runs of each, by its name; `tell` is told the name of one that fails, and what was wrong.
+
+        It is told of one variant after the other.
+        """
         self._variant = {job.folder: name for name, jobs in variants.items() for job in jobs}
+        self._tell, self._telling = tell, threading.Lock()
         self.failed: dict[str, str] = {}
         """What was wrong in the first run of a variant that failed, by its name."""
 
@@ -95,7 +99,11 @@ class Spares:
 
     def note(self, job: Job, error: Misbehaved) -> None:
         """A run has failed."""
-        self.failed.setdefault(self._variant[job.folder], str(error))
+        name = self._variant[job.folder]
+        with self._telling:
+            if name not in self.failed:
+                self.failed[name] = str(error)
+                self._tell(name, str(error))
 
 
 def default_jobs() -> int:
