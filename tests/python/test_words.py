@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 from random import Random
 
 import pytest
@@ -105,6 +106,16 @@ def test_words_of_tc_without_a_meaning_here_are_doubted():
 
 LINK = "10mbit"
 DRAWS = 240
+
+
+def test_a_time_without_a_unit_is_said_to_be_tc_s_where_it_is_short():
+    said = "'fq_codel target 5': target 5 is 5 microseconds, as in tc; 5 milliseconds are 5ms"
+    with pytest.warns(Doubt, match=re.escape(said)):
+        assert words.parse("fq_codel target 5")["target"] == "5us"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for plain in ("fq_codel target 5ms", "codel target 5000", "fq_codel limit 5"):
+            words.parse(plain)
 
 
 def drawn(param, random):

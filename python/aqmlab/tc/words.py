@@ -27,6 +27,10 @@ PFIFO_FAST = "pfifo_fast"
 
 ECN = ("ecn", "noecn")
 
+TIMES = (q.TIME, q.CODEL_TIME)
+SHORT_US = 1000
+"""Microseconds: nobody sets a discipline's times below it without a unit and means it."""
+
 LENGTHS = ("limit", "min", "max")
 """Parameters that RED's others are computed from."""
 
@@ -68,6 +72,8 @@ def parse(spec: str) -> Tree:
             brought.allow(law.path)  # whoever says these words means it, and it is loaded
         return {"kind": kind, **({} if law is None else {"law": str(law.path.resolve())}), **given}
     by_tc = {word.ours: _value(spec, word, words, params) for word in row.words}
+    for word in row.words:
+        _doubt_a_bare_time(spec, word, words)
     values = {**by_tc, **(row.sets if row.tc == table.HEAD_DROP else {}), **given}
     values = {name: value for name, value in values.items() if value is not None}
     return {"kind": kind, **(_computed(spec, row, words, values, params) if row.is_red else {}), **values}
@@ -173,6 +179,15 @@ def _value(spec: str, word: Word, words: Mapping[str, Raw], params: Params) -> A
         if word.tc not in params:
             raise BadInput(f"{spec!r}: {word.tc} {error}") from None
         return _typed(str(words[word.tc]), str(params[word.tc]["kind"]).lower())
+
+
+def _doubt_a_bare_time(spec: str, word: Word, words: Mapping[str, Raw]) -> None:
+    """Says what a number without a unit is where a time stands, if hardly anybody means so short a one."""
+    if not isinstance(word, Value) or word.kind not in TIMES:
+        return
+    raw = words.get(word.tc)
+    if isinstance(raw, str) and raw.isdecimal() and 0 < int(raw) < SHORT_US:
+        doubt(f"{spec!r}: {word.tc} {raw} is {raw} microseconds, as in tc; {raw} milliseconds are {raw}ms")
 
 
 def _typed(word: str, kind: str) -> Any:
