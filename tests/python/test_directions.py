@@ -130,6 +130,18 @@ def test_data_in_reverse_alone_are_first():
     ]
 
 
+def test_the_direction_that_is_used_more_is_first():
+    def used(forward: float, reverse: float) -> dict:
+        return {
+            "forward": {"throughput_bps": 2.5e8 * forward, "utilisation": forward},
+            "reverse": {"throughput_bps": 4e7 * reverse, "utilisation": reverse},
+        }
+
+    assert ways.of_data([used(0.1, 0.98)]) == ["reverse", "forward"]
+    assert ways.of_data([used(0.9, 0.98)]) == ["forward", "reverse"]
+    assert ways.of_data([used(0.95, 0.02)]) == ["forward"]
+
+
 def test_json_and_the_page_have_both_directions_by_themselves_and_together(bulk):
     names = [f"{way}.{name}" for way in ("forward", "reverse") for name in OF_WAY]
     for facts in bulk.as_dict()["variants"]:

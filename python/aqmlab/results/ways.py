@@ -11,6 +11,8 @@ WORDS = {"forward": "forward", "reverse": "in reverse"}
 """Directions in a sentence."""
 CARRYING = 0.1
 """Share of the other direction's throughput: what carries less carries acknowledgements."""
+CLEARLY = 1.2
+"""How many times as much of it a direction uses that is shown before the other for it."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,16 @@ def _numbers(tree: Mapping[str, Any], before: str) -> Iterator[tuple[str, float]
 
 
 def of_data(summaries: Sequence[Json]) -> list[str]:
-    """The directions in which data flows in any of these runs, forward first; in the others acknowledgements do."""
-    most = {way: max(float(summary[way]["throughput_bps"] or 0.0) for summary in summaries) for way in links.WAYS}
-    return [way for way, bps in most.items() if bps >= CARRYING * max(most.values())]
+    """The directions in which data flows in any of these runs; in the others acknowledgements do.
+
+    Forward is first, unless the link is clearly used more in reverse, as that of a home where somebody uploads.
+    """
+    most = {way: _most(summaries, way, "throughput_bps") for way in links.WAYS}
+    found = [way for way, bps in most.items() if bps >= CARRYING * max(most.values())]
+    used = {way: _most(summaries, way, "utilisation") for way in found}
+    is_turned = len(found) == 2 and used[found[1]] > CLEARLY * used[found[0]]
+    return found[::-1] if is_turned else found
+
+
+def _most(summaries: Sequence[Json], way: str, number: str) -> float:
+    return max(float(summary[way].get(number) or 0.0) for summary in summaries)
