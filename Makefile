@@ -73,8 +73,8 @@ endef
 
 # ---- testing ----
 
-# The engine is linked by one processor, for a minute: meanwhile the others compile and run Rust's tests.
-test: $(DEPS) ## run all tests, Rust and Python
+# Packages are fetched, and the engine is linked by one processor for a minute: meanwhile the others compile and run Rust's tests.
+test: ## run all tests, Rust and Python
 	@$(MAKE) --no-print-directory --jobs 2 $(ENGINE) test-rust
 	@$(MAKE) --no-print-directory test-python
 
