@@ -1,233 +1,14 @@
-"""What people get of each application, in its own words: pages in two seconds, stalls an hour, MOS, delays.
+"""Tables of what people get of each application, and of what differs from a baseline in that."""
 
-A block of traffic is of an application if it says so (`application = "calls"`); films, real-time video and readers of
-pages are what they are without that. Each application has a table of its own, and distributions of what single pages,
-films, frames, calls, games or flows got.
-"""
+from collections.abc import Sequence
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import polars as pl
-
-from aqmlab import statistics
+from aqmlab import separately
 from aqmlab.comparison import Column, Comparison
-from aqmlab.results import felt, pages, video
-from aqmlab.results.run import Run
-from aqmlab.separately import Heading, Part
-from aqmlab.statistics import Array, Interval
+from aqmlab.results.by_application import APPLICATIONS, Application, Heading, blocks, figures, samples
+from aqmlab.separately import Part
+from aqmlab.statistics import Interval
 
-Figures = Mapping[str, float | None]
-"""A number each, by its name; nothing where there is none."""
-
-
-@dataclass(frozen=True)
-class Application:
-    """An application, and what is said of it."""
-
-    name: str
-    title: str
-    headings: tuple[Heading, ...]
-    """Without differences."""
-    figures: Callable[[Run, Sequence[int]], Figures]
-    samples: Callable[[Run, Sequence[int]], Array]
-    """What each page, film, call, game or flow got: of one that got nothing, infinity or nothing."""
-    axis: str
-    """What the samples are."""
-    better: int
-    """1 where more of that is better, -1 where less is."""
-
-
-def _blocks(run: Run, application: Application) -> list[int]:
-    """The blocks of an application."""
-    traffic = run.scenario["traffic"]
-    found = felt.places(traffic, application.name)
-    own = {"pages": pages.blocks, "video": _films_of, "live": _live_of}.get(application.name)
-    return sorted({*found, *(own(traffic) if own else [])})
-
-
-def _films_of(traffic: Sequence[Mapping[str, Any]]) -> list[int]:
-    return [place for place, block in enumerate(traffic) if block["kind"] == video.KIND]
-
-
-def _live_of(traffic: Sequence[Mapping[str, Any]]) -> list[int]:
-    return [place for place, block in enumerate(traffic) if block["kind"] == "rtp_video"]
-
-
-def _loaded(run: Run, blocks: Sequence[int]) -> pl.DataFrame:
-    """Pages with when they began and how long they took: those of readers, and answers that are pages by themselves."""
-    readers = run.pages.filter(pl.col("traffic").is_in(blocks)).select("begun_s", "load_s")
-    single = [block for block in blocks if block not in pages.blocks(run.scenario["traffic"])]
-    rows = run.exchanges.filter(pl.col("traffic").is_in(single))
-    answers = rows.select(begun_s=pl.col("start_s"), load_s=pl.col("response_time_s"))
-    return pl.concat([readers, answers])
-
-
-def _pages(run: Run, blocks: Sequence[int]) -> Figures:
-    found = _loaded(run, blocks)
-    return {
-        "loaded": float(found["load_s"].count()),
-        "share_in_2s": pages.within(found, felt.PAGE_IN_S, run.window),
-        "load_median_s": pages.median_s(found, run.window),
-    }
-
-
-def _page_times(run: Run, blocks: Sequence[int]) -> Array:
-    return _numbers(_loaded(run, blocks)["load_s"].fill_null(math.inf))
-
-
-def _films(run: Run, blocks: Sequence[int]) -> Figures:
-    found = run.films.filter(pl.col("traffic").is_in(blocks))
-    said = video.said(found)
-    return {
-        name: None if said[name] is None else float(said[name])  # type: ignore[arg-type]
-        for name in ("films", "startup_median_s", "stalls_per_hour", "stalled_share", "bitrate_mean_bps")
-    }
-
-
-def _bitrates(run: Run, blocks: Sequence[int]) -> Array:
-    return _numbers(run.films.filter(pl.col("traffic").is_in(blocks))["bitrate_bps"]) / 1e6
-
-
-def _frames(run: Run, blocks: Sequence[int]) -> Figures:
-    found = run.frames.filter(pl.col("traffic").is_in(blocks))
-    came = found.filter(pl.col("delay_s").is_not_null())
-    delays = came["delay_s"].to_numpy()
-    start, end = run.window
-    sources = sum(int(run.scenario["traffic"][block]["flows"]) for block in blocks)
-    return {
-        "bitrate_source_bps": float(came["bytes"].sum()) * 8 / (end - start) / sources,
-        # As the summary has them: the least delay within which so many came.
-        "delay_p50_s": float(statistics.quantiles(delays, [0.5])[0]) if delays.size else None,
-        "delay_p99_s": float(statistics.quantiles(delays, [0.99])[0]) if delays.size else None,
-        "lost": 1 - delays.size / found.height if found.height else None,
-    }
-
-
-def _frame_delays(run: Run, blocks: Sequence[int]) -> Array:
-    found = run.frames.filter(pl.col("traffic").is_in(blocks))
-    return _numbers(found["delay_s"].fill_null(math.inf)) * 1e3
-
-
-def _each_way(run: Run, blocks: Sequence[int], figure: Callable[[Any], float]) -> Array:
-    """A figure of each source of probes that sent anything."""
-    rows = run.probes.filter(pl.col("traffic").is_in(blocks))
-    found = [
-        figure(flow.sort("packet")["delay_s"].to_numpy())
-        for _, flow in sorted(rows.group_by("traffic", "source", "direction"), key=lambda item: item[0])
-    ]
-    return np.asarray(found, dtype=np.float64)
-
-
-def _calls(run: Run, blocks: Sequence[int]) -> Figures:
-    found = _opinions(run, blocks)
-    if not found.size:
-        return {"mos_mean": None, "mos_least": None, "satisfied": None}
-    satisfied = felt.satisfied(found)
-    return {"mos_mean": float(found.mean()), "mos_least": float(found.min()), "satisfied": satisfied}
-
-
-def _opinions(run: Run, blocks: Sequence[int]) -> Array:
-    return _each_way(run, blocks, felt.opinion_of)
-
-
-def _games(run: Run, blocks: Sequence[int]) -> Figures:
-    found = _each_way(run, blocks, felt.late_of)
-    return {"p99_mean_s": float(found.mean()), "p99_most_s": float(found.max())} if found.size else {}
-
-
-def _late(run: Run, blocks: Sequence[int]) -> Array:
-    return _each_way(run, blocks, felt.late_of) * 1e3
-
-
-def _flows(run: Run, blocks: Sequence[int]) -> Figures:
-    held = run.summary.get("tcp", {}).get("held_back") or {}
-    rates = [float(held[str(block)]["goodput_bps"]) for block in blocks if str(block) in held]
-    flows = sum(int(run.scenario["traffic"][block]["flows"]) for block in blocks if str(block) in held)
-    return {"goodput_bps": math.fsum(rates), "goodput_flow_bps": math.fsum(rates) / flows} if flows else {}
-
-
-def _none(run: Run, blocks: Sequence[int]) -> Array:
-    del run, blocks
-    return np.empty(0)
-
-
-GOODPUT: tuple[Heading, ...] = (
-    ("goodput\nof all", "bps", "goodput_bps"),
-    ("goodput\nof a flow", "bps", "goodput_flow_bps"),
-)
-
-APPLICATIONS = (
-    Application(
-        "pages",
-        "Pages",
-        (
-            ("loaded\n", "count", "loaded"),
-            ("in 2 s\n%", "share", "share_in_2s"),
-            ("load time,\nmedian, ms", "s", "load_median_s"),
-        ),
-        _pages,
-        _page_times,
-        "load time of a page (s)",
-        -1,
-    ),
-    Application(
-        "video",
-        "Films",
-        (
-            ("films\n", "count", "films"),
-            ("start,\nmedian, ms", "s", "startup_median_s"),
-            ("stalls\nan hour", "number", "stalls_per_hour"),
-            ("stood still\n%", "share", "stalled_share"),
-            ("bitrate\n", "bps", "bitrate_mean_bps"),
-        ),
-        _films,
-        _bitrates,
-        "bitrate of a film (Mb/s)",
-        1,
-    ),
-    Application(
-        "live",
-        "Real-time video",
-        (
-            ("rate of\na source", "bps", "bitrate_source_bps"),
-            ("frame delay,\nmedian, ms", "s", "delay_p50_s"),
-            ("frame delay,\n99 %, ms", "s", "delay_p99_s"),
-            ("frames\nlost %", "share", "lost"),
-        ),
-        _frames,
-        _frame_delays,
-        "delay of a frame (ms)",
-        -1,
-    ),
-    Application(
-        "calls",
-        "Calls, each way",
-        (
-            ("MOS,\nmean", "mos", "mos_mean"),
-            ("MOS,\nworst call", "mos", "mos_least"),
-            ("satisfied\n%", "share", "satisfied"),
-        ),
-        _calls,
-        _opinions,
-        "MOS of a call, one way",
-        1,
-    ),
-    Application(
-        "games",
-        "Games, each way",
-        (("delay, 99 %,\nmean, ms", "s", "p99_mean_s"), ("delay, 99 %,\nworst, ms", "s", "p99_most_s")),
-        _games,
-        _late,
-        "delay of a game, 99 %, one way (ms)",
-        -1,
-    ),
-    Application("downloads", "Downloads", GOODPUT, _flows, _none, "", 1),
-    Application("backups", "Backups", GOODPUT, _flows, _none, "", 1),
-)
+__all__ = ["APPLICATIONS", "COUNTED", "MEANT", "Application", "figures", "of", "samples"]
 
 DIFFERS = {
     "pages": ("share_in_2s", "load_median_s"),
@@ -266,44 +47,21 @@ MEANT = {
 FEWEST = 10
 """Pages or calls of all runs of a variant: a share of fewer moves by more than ten points with one of them."""
 
-TABLES = {"pages": "exchanges", "video": "exchanges", "live": "frames", "calls": "probes", "games": "probes"}
-"""The table that an application's figures are made of, beside the summary."""
-
-
-def figures(run: Run) -> dict[str, dict[str, float | None]]:
-    """The figures of a run's applications, by the names of both."""
-    return {
-        one.name: {name: found.get(name) for _, _, name in one.headings}
-        for one in APPLICATIONS
-        if (blocks := _there(run, one)) and (found := one.figures(run, blocks)) is not None
-    }
-
-
-def samples(run: Run) -> dict[str, Array]:
-    """What each page, film, call and game of a run got, by the names of the applications."""
-    return {one.name: one.samples(run, blocks) for one in APPLICATIONS if one.axis and (blocks := _there(run, one))}
-
-
-def _there(run: Run, one: Application) -> list[int]:
-    """The blocks of an application of which the run has tables; none where the scenario's traffic did not run."""
-    if not run.live.get("traffic", True):
-        return []
-    blocks = _blocks(run, one)
-    table = TABLES.get(one.name)
-    return [] if table and not (run.folder / f"{table}.parquet").exists() else blocks
-
 
 def of(columns: Sequence[Column], found: Comparison | None = None) -> list[Part]:
     """A table for each application that all columns have; with a comparison also what differs from its baseline."""
-    seen = {column.name: [figures(run) for run in column.result.runs] for column in columns}
-    parts = []
-    for one in APPLICATIONS:
-        if not all(one.name in run for runs in seen.values() for run in runs):
-            continue
-        rows = [(column, _row(one, column, seen, found)) for column in columns]
-        title, note = f"applications.{one.name}", _few(one, columns)
-        parts.append(Part(title, one.title, _headings(one, found), tuple(rows), note))
-    return parts
+    each = [numbers.applications for column in columns for numbers in column.result.numbers]
+    return [
+        Part(
+            f"applications.{one.name}",
+            one.title,
+            headings := _headings(one, found),
+            tuple((column, _row(one, headings, column, found)) for column in columns),
+            _few(one, columns),
+        )
+        for one in APPLICATIONS
+        if all(one.name in there for there in each)
+    ]
 
 
 def _few(one: Application, columns: Sequence[Column]) -> str:
@@ -311,7 +69,7 @@ def _few(one: Application, columns: Sequence[Column]) -> str:
     words = {"pages": "pages", "calls": "calls, each way counted,"}.get(one.name)
     if words is None:
         return ""
-    found = [sum(one.samples(run, _blocks(run, one)).size for run in column.result.runs) for column in columns]
+    found = [sum(one.samples(run, blocks(run, one)).size for run in column.result.runs) for column in columns]
     if min(found) >= FEWEST:
         return ""
     count = f"{min(found)}" if min(found) == max(found) else f"{min(found)} to {max(found)}"
@@ -329,49 +87,15 @@ def _headings(one: Application, found: Comparison | None) -> tuple[Heading, ...]
             short = title.replace("\n", " ").split(",")[0].removesuffix(" %").removesuffix(" ms").strip()
             unit_word = f", {units[unit]}" if unit in units else ""
             heading = f"{short} against\nbaseline{unit_word}"
-            others.append((heading, DIFFERENCE_UNITS[unit], f"difference_to_baseline.{name}"))
+            others.append((heading, DIFFERENCE_UNITS[unit], f"{separately.AGAINST}{name}"))
     return (*one.headings, *others)
 
 
 def _row(
-    one: Application,
-    column: Column,
-    seen: Mapping[str, Sequence[Mapping[str, Figures]]],
-    found: Comparison | None,
+    one: Application, headings: Sequence[Heading], column: Column, found: Comparison | None
 ) -> tuple[Interval | None, ...]:
-    own = [run[one.name] for run in seen[column.name]]
-    values = [_over([run[name] for run in own]) for _, _, name in one.headings]
-    if found is None or len(found.columns) < 2:
-        return tuple(values)
-    base = found.base_of(column)
-    others = [run[one.name] for run in seen[base.name]]
-    for _, _, name in one.headings:
-        if name in DIFFERS[one.name]:
-            values.append(None if column is base else _difference(found, column, base, own, others, name))
-    return tuple(values)
-
-
-def _over(values: Sequence[float | None]) -> Interval | None:
-    """The mean over those runs that have a value."""
-    known = [value for value in values if value is not None]
-    return statistics.across_runs(known) if known else None
-
-
-def _difference(
-    found: Comparison,
-    column: Column,
-    base: Column,
-    own: Sequence[Figures],
-    others: Sequence[Figures],
-    name: str,
-) -> Interval | None:
-    """Run by run under the same demands, else of both means."""
-    if found.are_paired(column, base):
-        pairs = [(a[name], b[name]) for a, b in zip(own, others, strict=True)]
-        return _over([None if a is None or b is None else a - b for a, b in pairs])
-    mine, theirs = ([run[name] for run in each if run[name] is not None] for each in (own, others))
-    return statistics.unpaired(mine, theirs) if mine and theirs else None  # type: ignore[arg-type]
-
-
-def _numbers(series: pl.Series) -> Array:
-    return series.drop_nulls().to_numpy().astype(np.float64)
+    table = f"applications.{one.name}"
+    if found is None:
+        return tuple(column.estimate(f"{table}.{name}") for _, _, name in headings)
+    has_difference = column is not found.base_of(column)
+    return tuple(separately.number(found, column, table, name, has_difference) for _, _, name in headings)

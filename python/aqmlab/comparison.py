@@ -13,9 +13,9 @@ from aqmlab import engine, links, reference, statistics
 from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.json_files import Json, read_json
 from aqmlab.live.witnesses import SIMULATED
-from aqmlab.results import store, ways
+from aqmlab.results import named, store, ways
 from aqmlab.results.result import Result, Temporary
-from aqmlab.results.window import MEASURES, Window, check_measure, estimate
+from aqmlab.results.window import MEASURES, Window
 from aqmlab.scenario import digest
 from aqmlab.statistics import Array, Interval
 
@@ -105,8 +105,9 @@ class Column:
         """A measure with the best interval these runs allow: `p90`, or of one direction `forward.queue_delay_p99_s`.
 
         Of a direction that is every number that the summary has. `loss_ratio` alone is of both directions together.
+        `applications.calls.mos_mean` and every other name of `numbers.csv` can be asked for, too.
         """
-        return estimate(self.windows, measure)
+        return self.result.estimate(measure)
 
     def statistic(self, whole: Callable[[Window], float], parts: Callable[[Window], Array]) -> Interval:
         """The mean of any function of a window, with an interval from its parts."""
@@ -260,20 +261,10 @@ class Comparison:
         """Whether two were put under the same demands."""
         return one.demand == other.demand and one.demand[0] is not None
 
-    def contrast(
-        self, one: Column, other: Column, whole: Callable[[Window], float], parts: Callable[[Window], Array]
-    ) -> Interval:
-        """The difference one - other of any function of a window and of its parts."""
-        values, bases = [whole(w) for w in one.windows], [whole(w) for w in other.windows]
-        if not self.are_paired(one, other):
-            return statistics.unpaired(values, bases)
-        return statistics.paired(values, one.each(parts), bases, other.each(parts))
-
     def difference(self, one: Column | str, other: Column | str, measure: str) -> Interval:
         """The difference one - other of a measure, of two columns or their names."""
         one, other = (item if isinstance(item, Column) else self.column(item) for item in (one, other))
-        check_measure(measure, [*one.windows, *other.windows])
-        return self.contrast(one, other, lambda w: w.measure(measure), lambda w: w.parts(measure))
+        return named.difference(one.result.numbers, other.result.numbers, measure, self.are_paired(one, other))
 
     def as_dict(self) -> Json:
         """Everything in numbers, for JSON."""

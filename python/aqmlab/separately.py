@@ -4,26 +4,20 @@ A mean over blocks of different kinds is that of none of them: what is good for 
 Where there is one link, one block, or probes one way only, the tables of the whole show it already.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 
-from aqmlab import statistics, subject
+from aqmlab import links, subject
 from aqmlab.comparison import Column, Comparison
-from aqmlab.json_files import Json
-from aqmlab.results.run import Run
-from aqmlab.results.window import CDF_TIMES, Window
+from aqmlab.results import named
+from aqmlab.results.by_application import Heading
+from aqmlab.results.ways import WORDS, of_data
 from aqmlab.statistics import Interval
 
-WITHIN_S = 0.5
-AT = int(np.searchsorted(CDF_TIMES, WITHIN_S))
-
-WAYS = ("forward", "reverse")
-
-Heading = tuple[str, str, str]
-"""Title, in two lines for a terminal, unit, and the name of the number."""
+AGAINST = "difference_to_baseline."
+"""Before the name of a number, its difference to that of the baseline."""
 
 LINK: tuple[Heading, ...] = (
     ("used\n%", "share", "utilisation"),
@@ -54,7 +48,7 @@ class Part:
     """One table: a row a column of the comparison; `None` where it has no such number."""
 
     table: str
-    """Its name in `numbers.csv`: `links.core`, `traffic.0`, `probes.forward`."""
+    """Its name in `numbers.csv`: `links.core.forward`, `traffic.0`, `probes.forward`."""
     title: str
     headings: tuple[Heading, ...]
     rows: tuple[tuple[Column, tuple[Interval | None, ...]], ...]
@@ -68,37 +62,42 @@ def of(found: Comparison) -> list[Part]:
 
 
 def _links(found: Comparison) -> list[Part]:
-    """A table for each of several links that all columns have, both of its directions together."""
+    """A table for each direction in which data flow of each of several links that all columns have."""
     windows = [window for column in found.columns for window in column.windows]
     names = [name for name in windows[0].links if all(name in window.links for window in windows)]
+    summaries = [summary for column in found.columns for summary in column.summaries]
     return [
-        Part(
-            f"links.{name}",
-            f"Link {name}, both directions together",
-            LINK,
-            tuple((column, (*_link(found, column, name),)) for column in found.columns),
-        )
+        # The uncongested network is another one: its links do not compare.
+        _part(found, f"links.{name}.{way}", f"Link {name}, {WORDS[way]}", LINK, compares_reference=False)
         for name in names
+        for way in of_data([dict(links.figures(summary, name)) for summary in summaries])
     ]
 
 
-def _link(found: Comparison, column: Column, link: str) -> list[Interval | None]:
-    def whole(measure: str) -> Callable[[Window], float]:
-        return lambda window: window.at(link).measure(measure)
+def _part(
+    found: Comparison,
+    table: str,
+    title: str,
+    headings: tuple[Heading, ...],
+    note: str = "",
+    compares_reference: bool = True,
+) -> Part:
+    """A table of numbers that are asked for by its name and theirs."""
+    rows = []
+    for column in found.columns:
+        has_difference = column is not found.base_of(column) and (compares_reference or not column.uncongested)
+        cells = [number(found, column, table, name, has_difference) for _, _, name in headings]
+        rows.append((column, tuple(cells)))
+    return Part(table, title, headings, tuple(rows), note)
 
-    def parts(measure: str) -> Callable[[Window], statistics.Array]:
-        return lambda window: window.at(link).parts(measure)
 
-    base = found.base_of(column)
-    # The uncongested network is another one: its links do not compare.
-    has_none = column is base or column.uncongested
-    return [
-        *(column.statistic(whole(measure), parts(measure)) for _, _, measure in LINK[:4]),
-        *(
-            None if has_none else found.contrast(column, base, whole(measure), parts(measure))
-            for measure in ("loss_ratio", "queue_delay_mean_s")
-        ),
-    ]
+def number(found: Comparison, column: Column, table: str, name: str, has_difference: bool) -> Interval | None:
+    """A number of a column, by its name in a table, or the difference to that of the baseline; none where there is no
+    difference."""
+    what = f"{table}.{name.removeprefix(AGAINST)}"
+    if not name.startswith(AGAINST):
+        return column.estimate(what)
+    return found.difference(column, found.base_of(column), what) if has_difference else None
 
 
 def blocks(found: Comparison) -> dict[int, str]:
@@ -125,20 +124,8 @@ def ways(found: Comparison) -> dict[int, str]:
 
 
 def _blocks(found: Comparison) -> list[Part]:
-    named = blocks(found)
-    if not named:
-        return []
-    quantiles = {column.name: [_quantiles(run) for run in column.result.runs] for column in found.columns}
-    return [
-        Part(
-            f"traffic.{k}",
-            title,
-            BLOCK,
-            tuple((column, (*_block(found, column, k, quantiles[column.name]),)) for column in found.columns),
-            _without(found, k),
-        )
-        for k, title in named.items()
-    ]
+    """A table for each block that completes exchanges."""
+    return [_part(found, f"traffic.{k}", title, BLOCK, _without(found, k)) for k, title in blocks(found).items()]
 
 
 def _without(found: Comparison, block: int) -> str:
@@ -156,82 +143,25 @@ def _without(found: Comparison, block: int) -> str:
 def goodputs(columns: Sequence[Column]) -> list[Part]:
     """What each of several blocks of endless flows got; nothing where there is one block of them, or none."""
     traffic = columns[0].scenario["traffic"]
-    each = {column.name: [_held_back(run) for run in column.result.runs] for column in columns}
-    there = [k for k in range(len(traffic)) if all(str(k) in run for runs in each.values() for run in runs)]
+    runs = [run for column in columns for run in column.result.runs]
+    there = [k for k in range(len(traffic)) if all(str(k) in named.held_back(run) for run in runs)]
     if len(there) < 2 or any(len(column.scenario["traffic"]) != len(traffic) for column in columns):
         return []
     words = subject.blocks(columns[0].scenario)
     headings = tuple((f"a flow of\nblock {k + 1}", "bps", f"traffic.{k}.goodput_flow_bps") for k in there)
-    rows = []
-    for column in columns:
-        flows = {k: int(column.scenario["traffic"][k]["flows"]) for k in there}
-        found = [[float(run[str(k)]["goodput_bps"]) / flows[k] for run in each[column.name]] for k in there]
-        rows.append((column, tuple(map(statistics.across_runs, found))))
+    rows = [(column, tuple(column.estimate(name) for _, _, name in headings)) for column in columns]
     note = f"Goodput in the mean over the flows of a block; {'; '.join(f'block {k + 1}: {words[k]}' for k in there)}."
     return [Part("goodput", "Who gets what: goodput of an endless flow", headings, tuple(rows), note)]
-
-
-def _held_back(run: Run) -> Json:
-    found: Json = (run.summary.get("tcp") or {}).get("held_back") or {}
-    return found
 
 
 def _completed(column: Column, block: int) -> float:
     return float(sum(w.block_completed[block].sum() for w in column.windows))
 
 
-def _block(
-    found: Comparison, column: Column, block: int, quantiles: Sequence[dict[int, tuple[float, float]]]
-) -> list[Interval | None]:
-    def share(w: Window) -> float:
-        done = w.block_completed[block].sum()
-        return float(w.block_cdf_counts[block, :, AT].sum() / done) if done > 0 else float("nan")
-
-    def shares(w: Window) -> statistics.Array:
-        counts, done = w.block_cdf_counts[block, :, AT], w.block_completed[block]
-        return np.asarray(np.divide(counts, done, out=np.full_like(counts, np.nan), where=done > 0))
-
-    def count(w: Window) -> float:
-        return float(w.block_completed[block].sum())
-
-    def counts(w: Window) -> statistics.Array:
-        return np.asarray(w.block_completed[block] * len(w.block_completed[block]))
-
-    base = found.base_of(column)
-    each = [run.get(block, (float("nan"),) * 2) for run in quantiles]
-    return [
-        column.statistic(count, counts),
-        statistics.across_runs([median for median, _ in each]),
-        statistics.across_runs([ninety for _, ninety in each]),
-        column.statistic(share, shares),
-        None if column is base else found.contrast(column, base, share, shares),
-    ]
-
-
-def _quantiles(run: Run) -> dict[int, tuple[float, float]]:
-    """Median and 90 % of the response times of each block, values that occurred, as in the summary."""
-    time = pl.col("response_time_s")
-    rows = (
-        pl.scan_parquet(run.folder / "exchanges.parquet")
-        .group_by("traffic")
-        .agg(time.quantile(0.5, "equiprobable").alias("p50"), time.quantile(0.9, "equiprobable").alias("p90"))
-        .collect()
-    )
-    return {int(block): (float(p50), float(p90)) for block, p50, p90 in rows.iter_rows()}
-
-
 def _probes(found: Comparison) -> list[Part]:
-    named = ways(found)
-    seen = {column.name: [_probed(run) for run in column.result.runs] for column in found.columns} if named else {}
+    """A table for each direction of probes."""
     return [
-        Part(
-            f"probes.{WAYS[way]}",
-            title,
-            PROBES,
-            tuple((column, (*_probe(found, column, way, seen),)) for column in found.columns),
-            together(found),
-        )
-        for way, title in named.items()
+        _part(found, f"probes.{links.WAYS[way]}", title, PROBES, together(found)) for way, title in ways(found).items()
     ]
 
 
@@ -242,46 +172,3 @@ def together(found: Comparison) -> str:
     there = sorted(pl.concat(tables).unique().collect()["traffic"])
     names = [str(k + 1) for k in there]
     return f"Blocks {', '.join(names[:-1])} and {names[-1]} of the traffic together." if len(names) > 1 else ""
-
-
-def _probed(run: Run) -> dict[int, tuple[float, float, float]]:
-    """The share of packets lost in each direction, with median and 99 % of the others' one-way delays."""
-    delay = pl.col("delay_s")
-    rows = (
-        pl.scan_parquet(run.folder / "probes.parquet")
-        .group_by("direction")
-        .agg(
-            (delay.null_count() / pl.len()).alias("loss"),
-            delay.quantile(0.5, "equiprobable").alias("p50"),
-            delay.quantile(0.99, "equiprobable").alias("p99"),
-        )
-        .collect()
-    )
-    return {int(way): (loss, _number(p50), _number(p99)) for way, loss, p50, p99 in rows.iter_rows()}
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else float(value)
-
-
-def _probe(
-    found: Comparison, column: Column, way: int, seen: dict[str, list[dict[int, tuple[float, float, float]]]]
-) -> list[Interval | None]:
-    base = found.base_of(column)
-    own, others = ([run[way] for run in seen[each.name]] for each in (column, base))
-
-    def difference(k: int) -> Interval | None:
-        """Run by run under the same demands; a probe's packets are sent at the same instants then."""
-        if column is base:
-            return None
-        if found.are_paired(column, base):
-            return statistics.across_runs([one[k] - other[k] for one, other in zip(own, others, strict=True)])
-        return statistics.unpaired([one[k] for one in own], [other[k] for other in others])
-
-    loss, median, late = (statistics.across_runs([run[k] for run in own]) for k in range(3))
-    return [_told_by_spread(loss), median, late, _told_by_spread(difference(0)), difference(2)]
-
-
-def _told_by_spread(interval: Interval | None) -> Interval | None:
-    """Without a width where runs lost as many packets each: so few losses that their spread says nothing of chance."""
-    return interval if interval is None or interval.half_width else replace(interval, half_width=None)

@@ -12,6 +12,7 @@ from rich.console import Console
 import aqmlab
 from aqmlab import engine, figures, report, separately, statistics
 from aqmlab.command import terminal
+from aqmlab.results import named
 from aqmlab.separately import BLOCK, LINK, PROBES
 from conftest import NATIVE
 
@@ -75,19 +76,15 @@ def test_each_of_several_links_has_a_table(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(engine, "native", NATIVE)
     found = aqmlab.compare(TWO_LINKS, reps=2, jobs=1, out=tmp_path / "out")
     parts = [part for part in separately.of(found) if part.headings == LINK]
-    assert [part.table for part in parts] == ["links.home", "links.core"]
+    # In reverse there are acknowledgements only.
+    assert [part.table for part in parts] == ["links.home.forward", "links.core.forward"]
     for name, part in zip(("home", "core"), parts, strict=True):
         delays = {}
         for column, (used, loss, _, delay, _, change) in part.rows:
-            ways = [[run.summary["links"][name][way] for way in separately.WAYS] for run in column.result.runs]
-            assert used.value == pytest.approx(np.mean([np.mean([way["utilisation"] for way in run]) for run in ways]))
-            lost, offered = (
-                [sum(way[key] for way in run) for run in ways] for key in ("dropped_packets", "offered_packets")
-            )
-            assert loss.value == pytest.approx(np.mean(np.divide(lost, offered)))
-            sent = [[way["delivered_packets"] for way in run] for run in ways]
-            waits = [[way["queue_delay_mean_s"] for way in run] for run in ways]
-            delays[column.name] = [np.average(wait, weights=n) for wait, n in zip(waits, sent, strict=True)]
+            runs = [run.summary["links"][name]["forward"] for run in column.result.runs]
+            assert used.value == pytest.approx(np.mean([run["utilisation"] for run in runs]))
+            assert loss.value == pytest.approx(np.mean([run["loss_ratio"] for run in runs]))
+            delays[column.name] = [run["queue_delay_mean_s"] for run in runs]
             assert delay.value == pytest.approx(np.mean(delays[column.name]))
             if column is found.baseline:
                 assert change is None
@@ -98,7 +95,7 @@ def test_each_of_several_links_has_a_table(tmp_path, monkeypatch, capsys):
     out = terminal.console()
     terminal.comparison(out, found)
     said = capsys.readouterr().out
-    assert "Link home, both directions together" in said and "first link" not in said
+    assert "Link home, forward" in said and "both directions" not in said and "first link" not in said
 
 
 def test_each_block_that_completes_exchanges_has_a_table(mixed):
@@ -149,8 +146,10 @@ def test_probes_have_a_table_each_way(mixed):
 
 def test_as_many_losses_in_each_run_are_no_certainty():
     same, other = statistics.across_runs([0.001, 0.001]), statistics.across_runs([0.001, 0.003])
-    assert same.half_width == 0 and separately._told_by_spread(same).half_width is None
-    assert separately._told_by_spread(other) == other
+    name = "probes.forward.loss_ratio"
+    assert same.half_width == 0 and named._told_by_spread(name, same).half_width is None
+    assert named._told_by_spread(name, other) == other
+    assert named._told_by_spread("probes.forward.one_way_delay_s.p50", same) == same
 
 
 def test_screen_and_page_show_them(mixed, capsys):

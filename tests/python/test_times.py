@@ -10,8 +10,8 @@ import aqmlab
 from aqmlab import engine
 from aqmlab.measures import catalogue
 from aqmlab.measures.subject import Seen
-from aqmlab.results import times
-from aqmlab.results.window import condense, estimate, quotient
+from aqmlab.results import named, times
+from aqmlab.results.window import condense, quotient
 from aqmlab.statistics import BATCHES
 from conftest import NATIVE
 
@@ -110,7 +110,8 @@ def test_a_constant_rate_has_no_spread_over_parts_of_a_window(tmp_path, monkeypa
         flows = 4
         stack = "linux"
     """
-    window = condense(aqmlab.run(text, out=tmp_path / "run").runs[0])
+    (run,) = aqmlab.run(text, out=tmp_path / "run").runs
+    window = condense(run)
     assert window.covered_s.sum(axis=1) == pytest.approx([seconds, seconds])
     for measure in ("utilisation", "throughput_bps"):
         sent, could = quotient(window, measure, (0,))
@@ -119,7 +120,7 @@ def test_a_constant_rate_has_no_spread_over_parts_of_a_window(tmp_path, monkeypa
             np.full(BATCHES, sent.sum() / could.sum()), rel=0.0012 / (seconds / BATCHES)
         )
     even = replace(window, sent_bits=1e7 * window.covered_s, settled=None)
-    assert estimate([even], "utilisation").half_width == pytest.approx(0, abs=1e-9)
+    assert named.estimate([named.Numbers(run, even)], "utilisation").half_width == pytest.approx(0, abs=1e-9)
 
 
 def test_percentiles_of_few_exchanges_are_those_of_the_summary(tmp_path, monkeypatch):

@@ -10,9 +10,11 @@ import polars as pl
 from aqmlab import scratch
 from aqmlab.errors import AqmlabError, BadInput
 from aqmlab.json_files import Json, read_json
+from aqmlab.results import named
+from aqmlab.results.named import Numbers
 from aqmlab.results.run import Run, summary_in, with_keys
 from aqmlab.results.summaries import void_of
-from aqmlab.results.window import Window, condense, estimate
+from aqmlab.results.window import Window, condense
 from aqmlab.statistics import Interval
 
 if TYPE_CHECKING:
@@ -142,13 +144,20 @@ class Result:
         """The condensed window of each run."""
         return [self._condensed.get(run.folder) or condense(run) for run in self.runs]
 
+    @cached_property
+    def numbers(self) -> list[Numbers]:
+        """The numbers of each run by their names."""
+        return [Numbers(run, window) for run, window in zip(self.runs, self.windows, strict=True)]
+
     def estimate(self, measure: str) -> Interval:
         """A measure, such as `p90` or `loss_ratio`, with the best interval these runs allow: as a comparison has it.
 
         One of a link is of both directions together, unless its name says which: `forward.queue_delay_p99_s`, or
         `links.core.forward.utilisation` of several links. Of a direction it may be every number that the summary has.
+        Numbers of a part of the traffic are called `traffic.0.p90`, `probes.reverse.one_way_delay_s.p99` and
+        `applications.calls.mos_mean`.
         """
-        return estimate(self.windows, measure)
+        return named.estimate(self.numbers, measure)
 
     def to_pandas(self, table: str = "exchanges") -> "pd.DataFrame":
         """A table, such as `exchanges` or `queue`, for pandas (which must be installed)."""

@@ -14,15 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from aqmlab import links, near, statistics
-from aqmlab.errors import BadInput
+from aqmlab import links
 from aqmlab.json_files import Json
 from aqmlab.results import exchanges, times, ways
 from aqmlab.results.defined import SHARE, Defined, asked, every
 from aqmlab.results.exchanges import CDF_TIMES, FEWEST, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES
 from aqmlab.results.run import Run, of_link
 from aqmlab.stationarity import YES
-from aqmlab.statistics import BATCHES, Array, Interval
+from aqmlab.statistics import BATCHES, Array
 
 __all__ = [
     "CDF_TIMES",
@@ -34,7 +33,6 @@ __all__ = [
     "STATISTICS",
     "TAIL_TIMES",
     "Window",
-    "check_measure",
     "condense",
     "described",
 ]
@@ -231,41 +229,8 @@ def quotient(window: Window, name: str, directions: Sequence[int] = (0, 1)) -> t
     return top[rows].sum(axis=0), bottom[rows].sum(axis=0)
 
 
-def estimate(windows: Sequence[Window], measure: str) -> Interval:
-    """A measure of independent runs with the best interval that they allow."""
-    check_measure(measure, windows)
-    return statistics.estimate([w.measure(measure) for w in windows], [w.trusted(w.parts(measure)) for w in windows])
-
-
 def _floats(values: npt.ArrayLike) -> Array:
     return np.asarray(values, dtype=np.float64)
-
-
-def check_measure(name: str, windows: Sequence[Window]) -> None:
-    """Refuses what is no measure of these runs, and names those that there are."""
-    if isinstance(name, str) and name in MEASURES:
-        return
-    place = ways.place(name) if isinstance(name, str) else None
-    if place is None:
-        forward = f"{links.WAYS[0]}.{name}"
-        is_of_way = any(forward in window.figures for window in windows)
-        expected = (f"did you mean {forward}?" if is_of_way else near.meant(name, MEASURES)) or (
-            f"expected one of {', '.join(MEASURES)}, or forward. or reverse. before a number of one direction, as in "
-            f"forward.{OF_WAY[-1]}"
-        )
-        raise BadInput(f"{name!r}: no measure; {expected}")
-    if place.link and not all(place.link in window.links for window in windows):
-        known = ", ".join(dict.fromkeys(link for window in windows for link in window.links))
-        expected = known or "none, for there is one link"
-        raise BadInput(f"{name!r}: {place.link}: no such link; expected one of {expected}")
-    figures = [key for window in windows for key in window.figures if key.startswith(place.before)]
-    there = list(dict.fromkeys((*QUOTIENTS, *(key.removeprefix(place.before) for key in figures))))
-    if place.what not in there:
-        meant = near.meant(place.what, there)
-        raise BadInput(
-            f"{name!r}: no number of a direction; {meant}{' ' * bool(meant)}expected {place.before} before one of "
-            f"{', '.join(there)}"
-        )
 
 
 _QUANTILE = {"p50": 0, "p90": 1, "p99": 2}
