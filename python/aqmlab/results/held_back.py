@@ -32,11 +32,16 @@ def seen(tree: Mapping[str, Any], summary: Mapping[str, Any]) -> list[str]:
 
 
 def of_results(found: Sequence[tuple[str, Result]]) -> list[str]:
-    """The findings of several results by their names; what one of them says of a block the others need not."""
+    """The findings of several results by their names; what one of them says of a block the others need not.
+
+    What all of them say is said of none by its name.
+    """
+    each = [(name, result.manifest.get("findings", [])) for name, result in found]
     lines: dict[str, str] = {}
-    for name, result in found:
-        for line in result.manifest.get("findings", []):
-            lines.setdefault(line.partition(":")[0], _of(name, line) if len(found) > 1 else line)
+    for name, own in each:
+        for line in own:
+            is_of_all = all(line in others for _, others in each)
+            lines.setdefault(line.partition(":")[0], line if is_of_all else _of(name, line))
     return list(lines.values())
 
 

@@ -22,7 +22,7 @@ from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.laws import brought, forms
-from aqmlab.results import held_back, settled
+from aqmlab.results import empty, held_back, settled
 from aqmlab.results.digests import left_out_of, table_digest
 from aqmlab.results.result import Result
 from aqmlab.results.summaries import merge_summaries, void_of
@@ -302,7 +302,7 @@ def finish_run(
             },
             "calibration": list(calibrations),
             "reached": [asdict(reached) for reached in resolved.reached],
-            "findings": [*held_back.seen(resolved.scenario, summary), *_interpreted(laws)],
+            "findings": [*empty.seen(tree, summary), *held_back.seen(tree, summary), *_interpreted(laws)],
             "reckoned_memory_bytes": sum(need.bytes for need in resolved.memory),
             "wall_s": wall_s,
             **({"laws": laws} if laws else {}),
@@ -360,7 +360,7 @@ def finish_replications(folder: Path, names: Sequence[str]) -> None:
     text = files.text(runs[0].folder / "scenario.toml", files.SCENARIO)
     write_text(folder / "scenario.toml", text.replace(f'file = "{FILES}/', f'file = "{names[0]}/{FILES}/'))
     summary = merge_summaries([run.summary for run in runs], names)
-    laws = [law for run in runs for law in run.manifest.get("laws", [])]
+    tree, laws = runs[0].scenario, [law for run in runs for law in run.manifest.get("laws", [])]
     write_json(folder / "summary.json", summary)
     write_json(
         folder / "manifest.json",
@@ -378,7 +378,7 @@ def finish_replications(folder: Path, names: Sequence[str]) -> None:
             "reached": [
                 dict(found, run=name) for name, run in zip(names, runs, strict=True) for found in _reached(run)
             ],
-            "findings": [*held_back.seen(runs[0].scenario, summary), *_interpreted(laws)],
+            "findings": [*empty.seen(tree, summary), *held_back.seen(tree, summary), *_interpreted(laws)],
             "wall_s": sum(run.manifest["wall_s"] for run in runs),
             "self_checks": found,
             "settled": [{"run": name, **(run.runs[0].settled or {})} for name, run in zip(names, runs, strict=True)],

@@ -1,0 +1,24 @@
+"""Says of a run in whose measured window no packet left that its figures are of nothing, and what to change."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from aqmlab import links, units
+from aqmlab.json_files import Json
+
+
+def seen(tree: Mapping[str, Any], summary: Json) -> list[str]:
+    """The line; nothing where any link sent a packet in either direction.
+
+    `tree` is a resolved scenario, `summary` what its runs came to.
+    """
+    ports = [links.figures(summary, link).get(way) or {} for link in links.of(tree) for way in links.WAYS]
+    if any(port.get("delivered_packets") for port in ports):
+        return []
+    which = "any link" if links.are_several(tree) else "the link"
+    duration, warmup, cooldown = (units.seconds(tree.get(key, "0s"), key) for key in ("duration", "warmup", "cooldown"))
+    ends = " to ".join(map(units.say_seconds, (warmup, duration - cooldown)))
+    return [
+        f"no packet left {which} in the measured window, from {ends}, so that no figure says anything: have traffic "
+        "start before its end (start), or change duration, warmup or cooldown"
+    ]
