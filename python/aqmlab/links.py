@@ -105,3 +105,12 @@ def rates_over_time(link: Mapping[str, Any], way: str, duration_s: float) -> lis
                 found += [(at_s, 0.0)] * (back_s > at_s) + [(back_s, units.rate_bps(change[name], name))]
         begins_s += period_s
     return found
+
+
+def block_title(scenario: Mapping[str, Any], number: int) -> str:
+    """What a block of traffic is called wherever people read of it: by its kind, and where several are of a kind by the
+    number that `--set` and tables have for it, too: `traffic.1 (bulk)`.
+    """
+    blocks = scenario["traffic"]
+    kind = str(blocks[number]["kind"])
+    return kind if sum(block["kind"] == kind for block in blocks) == 1 else f"traffic.{number} ({kind})"

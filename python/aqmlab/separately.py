@@ -109,8 +109,9 @@ def blocks(found: Comparison) -> dict[int, str]:
     traffic = found.baseline.scenario["traffic"]
     if len(there) < 2 or any(len(column.scenario["traffic"]) != len(traffic) for column in found.columns):
         return {}
-    words = subject.blocks(found.baseline.scenario)
-    return {k: f"Block {k + 1} of the traffic: {words[k]}" for k in there}
+    scenario = found.baseline.scenario
+    words = subject.blocks(scenario)
+    return {k: f"Block {links.block_title(scenario, k)}: {words[k]}" for k in there}
 
 
 def ways(found: Comparison) -> dict[int, str]:
@@ -147,10 +148,11 @@ def goodputs(columns: Sequence[Column]) -> list[Part]:
     there = [k for k in range(len(traffic)) if all(str(k) in named.held_back(run) for run in runs)]
     if len(there) < 2 or any(len(column.scenario["traffic"]) != len(traffic) for column in columns):
         return []
-    words = subject.blocks(columns[0].scenario)
-    headings = tuple((f"a flow of\nblock {k + 1}", "bps", f"traffic.{k}.goodput_flow_bps") for k in there)
+    scenario = columns[0].scenario
+    words, titles = subject.blocks(scenario), {k: links.block_title(scenario, k) for k in there}
+    headings = tuple((f"a flow of\n{titles[k]}", "bps", f"traffic.{k}.goodput_flow_bps") for k in there)
     rows = [(column, tuple(column.estimate(name) for _, _, name in headings)) for column in columns]
-    note = f"Goodput in the mean over the flows of a block; {'; '.join(f'block {k + 1}: {words[k]}' for k in there)}."
+    note = f"Goodput in the mean over the flows of a block; {'; '.join(f'{titles[k]}: {words[k]}' for k in there)}."
     return [Part("goodput", "Who gets what: goodput of an endless flow", headings, tuple(rows), note)]
 
 
@@ -170,5 +172,5 @@ def together(found: Comparison) -> str:
     runs = [run for column in found.columns for run in column.result.runs]
     tables = [pl.scan_parquet(run.folder / "probes.parquet").select(pl.col("traffic").unique()) for run in runs]
     there = sorted(pl.concat(tables).unique().collect()["traffic"])
-    names = [str(k + 1) for k in there]
-    return f"Blocks {', '.join(names[:-1])} and {names[-1]} of the traffic together." if len(names) > 1 else ""
+    names = [links.block_title(found.baseline.scenario, k) for k in there]
+    return f"{', '.join(names[:-1])} and {names[-1]} together." if len(names) > 1 else ""

@@ -100,7 +100,7 @@ def test_each_of_several_links_has_a_table(tmp_path, monkeypatch, capsys):
 
 def test_each_block_that_completes_exchanges_has_a_table(mixed):
     parts = [part for part in separately.of(mixed) if part.headings == BLOCK]
-    assert [part.title.split(":")[0] for part in parts] == [f"Block {k} of the traffic" for k in (1, 3)]
+    assert [part.title.split(":")[0] for part in parts] == [f"Block {kind}" for kind in ("web", "poisson")]
     for block, part in zip((0, 2), parts, strict=True):
         shares = {}
         for column, (completed, median, ninety, share, difference) in part.rows:
@@ -156,7 +156,7 @@ def test_screen_and_page_show_them(mixed, capsys):
     terminal.comparison(terminal.console(), mixed)
     said = capsys.readouterr().out
     page = report.write(mixed).read_text()
-    for title in ("Block 1 of the traffic", "Block 3 of the traffic", "Probes forward", "Probes in reverse"):
+    for title in ("Block web", "Block poisson", "Probes forward", "Probes in reverse"):
         assert title in said and title in page
     # What is of the only link is of the direction in which data flows, and its heads say so.
     heads = re.findall(r"^ +(?:used +)?loss .*\n(.*)$", said, re.MULTILINE)
@@ -221,10 +221,13 @@ def test_blocks_of_endless_flows_have_what_each_got(tmp_path, monkeypatch):
         held = [run.summary["tcp"]["held_back"] for run in column.result.runs]
         for cell, (block, flows) in zip(cells, (("0", 2), ("1", 1)), strict=True):
             assert cell.value == pytest.approx(np.mean([run[block]["goodput_bps"] / flows for run in held]))
-    assert "block 1: 2 endless transfers forward (cc cubic, ecn off); block 2: 1 endless transfer forward" in part.note
+    said = "2 endless transfers forward (cc cubic, ecn off); traffic.1 (bulk): 1 endless transfer forward"
+    assert f"traffic.0 (bulk): {said}" in part.note
+    heads = [" ".join(title.split()) for title, *_ in part.headings]
+    assert heads == ["a flow of traffic.0 (bulk)", "a flow of traffic.1 (bulk)"]
     # Several blocks of probes are one table, which says so.
     assert {part.note for part in separately.of(found) if part.headings == PROBES} == {
-        "Blocks 3 and 4 of the traffic together."
+        "traffic.2 (probe) and traffic.3 (probe) together."
     }
     for column in found.columns:
         column.windows[1] = replace(column.windows[1], block_completed=0 * column.windows[1].block_completed)

@@ -17,7 +17,6 @@ from aqmlab.figures.drawn import POINTS_PER_INCH, Drawn
 from aqmlab.figures.legends import CHARACTER, wrapped
 from aqmlab.figures.looks import GRID, HUES, INK, MUTED, PAPER
 from aqmlab.figures.sheet import TYPE, Sheet
-from aqmlab.results import by_link
 
 LINE = 1.35
 """Between the lines of a text, in sizes of the type, as all heights and widths here."""
@@ -138,7 +137,7 @@ def _lane(scenario: Mapping[str, Any], number: int, order: Sequence[str]) -> Lan
     block = scenario["traffic"][number]
     rates = links.rates_bps(scenario, order[0], "scenario")
     what = subject.block({key: item for key, item in block.items() if key != "load"}, rates)
-    words = f"{by_link.title(scenario, number)}: {what}{_round_trip(scenario, block)}"
+    words = f"{links.block_title(scenario, number)}: {what}{_round_trip(scenario, block)}"
     routes = {way: tuple(order.index(name) for name in links.route(scenario, block, way)) for way in links.WAYS}
     if list(routes["forward"]) != sorted(routes["forward"]):
         words += f", over {', then '.join(order[k] for k in routes['forward'])}"

@@ -324,7 +324,7 @@ def _conditions_of(scenario: Json) -> list[tuple[str, str]]:
             f"{key} ({_inline(item)})" if isinstance(item, dict) else f"{key} {_inline(item)}"
             for key, item in block.items()
         ]
-        shown.append((f"traffic {position}", ", ".join(said)))
+        shown.append((f"traffic.{position}", ", ".join(said)))
     return shown
 
 

@@ -73,12 +73,5 @@ def crossings(scenario: Mapping[str, Any], summary: Mapping[str, Any]) -> list[C
                 if each is not None
             )
             if waits:
-                found.append(Crossing(int(number), title(scenario, int(number)), way, waits))
+                found.append(Crossing(int(number), links.block_title(scenario, int(number)), way, waits))
     return found
-
-
-def title(scenario: Mapping[str, Any], number: int) -> str:
-    """What a block of traffic is called: by its kind, and by its number where several are of a kind."""
-    blocks = scenario["traffic"]
-    kind = str(blocks[number]["kind"])
-    return kind if sum(block["kind"] == kind for block in blocks) == 1 else f"{kind} {number}"

@@ -75,8 +75,9 @@ def foreseen(tree: Mapping[str, Any]) -> list[str]:
         for number, allowed in here.items():
             block, flows = tree["traffic"][number], tree["traffic"][number]["flows"]
             each, share = (allowed or 0.0) / flows, (allowed or 0.0) / capacity
+            allow = f"allow{'s' if flows == 1 else ''} {_flows(flows)}"
             lines.append(
-                f"{_name(tree, number)}: {_what(tree, block, each)} allow{'s' if flows == 1 else ''} {_flows(flows)} "
+                f"{links.block_title(tree, number)}: {_what(tree, block, each)} {allow} "
                 f"at most {_rate(each)}{'' if flows == 1 else ' each'}: {units.say_share(share)} of the link"
             )
     return lines
@@ -99,10 +100,10 @@ def _seen(tree: Mapping[str, Any], number: int, shares: Json, summary: Mapping[s
     used = [max(links.figures(summary, name)[way]["busy_ratio"] or 0.0 for name in crossed[way]) for way in crossed]
     if min(used) >= FULL:
         fills = f"and fill{'s' if flows == 1 else ''} the link: losses and marks hardly do"
-        return f"{_name(tree, number)}: {what} {limits}, {fills}"
+        return f"{links.block_title(tree, number)}: {what} {limits}, {fills}"
     rate = f"{_rate(shares['goodput_bps'] / flows)}{'' if flows == 1 else ' each'}{over}"
     part = units.say_share(shares["goodput_bps"] / capacity)
-    return f"{_name(tree, number)}: {what}, not the link, {limits}: {rate}, {part} of it"
+    return f"{links.block_title(tree, number)}: {what}, not the link, {limits}: {rate}, {part} of it"
 
 
 def _endless(tree: Mapping[str, Any]) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -184,12 +185,6 @@ def _number(text: Any) -> float:
     found = units.quantity(str(text))
     assert found is not None, f"{text} is a quantity of a resolved scenario"
     return found[0]
-
-
-def _name(tree: Mapping[str, Any], number: int) -> str:
-    kind = tree["traffic"][number]["kind"]
-    alone = sum(block["kind"] == kind for block in tree["traffic"]) == 1
-    return str(kind) if alone else f"traffic.{number} ({kind})"
 
 
 def _flows(flows: int) -> str:
