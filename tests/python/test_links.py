@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 import aqmlab
-from aqmlab import checks, engine, figures, links, reference, scenario, subject, variants
+from aqmlab import checks, engine, figures, links, reference, report, scenario, subject, variants
 from aqmlab.command import live_view, terminal
 from aqmlab.command import sweep as sweep_command
 from aqmlab.errors import BadInput
@@ -139,16 +139,37 @@ def test_a_run_of_several_links_is_kept_without_its_tables(result):
 
 
 def test_waits_are_those_of_the_route(result):
-    crossings = by_link.crossings(result.scenario, result.summary)
+    crossings = by_link.crossings(result)
     found = {(one.block, one.way): one for one in crossings}
     assert [wait.link for wait in found[0, "forward"].waits] == ["home", "core"]
     assert [wait.link for wait in found[0, "reverse"].waits] == ["core", "home"]
     assert [wait.link for wait in found[1, "forward"].waits] == ["core"] and (1, "reverse") not in found
     one = found[0, "forward"]
-    assert one.together_s == pytest.approx(sum(wait.mean_s for wait in one.waits))
+    assert one.together_s.value == pytest.approx(sum(wait.mean_s.value for wait in one.waits))
     summary = result.summary
     step = summary["routes"]["0"]["forward"][1]
-    assert one.waits[1].mean_s == step["queue_delay_mean_s"] > 0
+    assert one.waits[1].mean_s.value == step["queue_delay_mean_s"] > 0 and one.waits[1].mean_s.half_width is None
+
+
+def test_waits_of_several_runs_have_intervals(monkeypatch, tmp_path):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    found = aqmlab.run(NETWORK, reps=2, jobs=1, out=tmp_path / "run")
+    one = next(one for one in by_link.crossings(found) if (one.block, one.way) == (0, "forward"))
+    each = [[step["queue_delay_mean_s"] for step in run.summary["routes"]["0"]["forward"]] for run in found.runs]
+    # Two runs: Student's t with one degree of freedom, 12.706 at 95 %; the spread of two is their distance.
+    for k, wait in enumerate(one.waits):
+        width = 12.706 * abs(each[0][k] - each[1][k]) / 2
+        assert wait.mean_s.half_width == pytest.approx(width, rel=1e-3)
+        of_summary = found.summary["half_width_95"]["routes"]["0"]["forward"][k]["queue_delay_mean_s"]
+        assert of_summary == pytest.approx(wait.mean_s.half_width)
+    assert one.together_s.half_width == pytest.approx(12.706 * abs(sum(each[0]) - sum(each[1])) / 2, rel=1e-3)
+    console = Console(width=110, file=io.StringIO())
+    terminal.result(console, found)
+    (line,) = [line for line in console.file.getvalue().splitlines() if line.split()[:2] == ["bulk", "forward"]]
+    assert line.count("±") == 3
+    page = report.write(found).read_text(encoding="utf-8")
+    table = page[page.index("<h2>Waits by link</h2>") :].partition("</table>")[0]
+    assert table.count("<small>± ") == sum(len(one.waits) for one in by_link.crossings(found))
 
 
 def test_what_is_said_names_links_and_routes(result):

@@ -101,7 +101,7 @@ def _links(out: Console, title: str, found: Sequence[tuple[str, Result]]) -> Non
             cells = [_number(port.figures[key], port.widths.get(key), unit) for _, key, unit in _OF_LINK]
             table.add_row(*[name] * are_named, port.link, port.way, *cells)
     show(out, table, names=2 + are_named)
-    every = [(name, one, by_link.crossings(one.scenario, one.summary)) for name, one in found]
+    every = [(name, one, by_link.crossings(one)) for name, one in found]
     names = list(dict.fromkeys(link for _, one, _ in every for link in links.of(one.scenario)))
     table = short_table()
     for head in [""] * are_named + ["mean wait, ms", ""]:
@@ -110,8 +110,8 @@ def _links(out: Console, title: str, found: Sequence[tuple[str, Result]]) -> Non
         table.add_column(head, justify="right", no_wrap=True)
     for name, _, crossings in every:
         for crossing in crossings:
-            waits = {wait.link: readable.say(wait.mean_s, "s") for wait in crossing.waits}
-            cells = [*(waits.get(link, "") for link in names), readable.say(crossing.together_s, "s")]
+            waits = {wait.link: _cell(wait.mean_s, "s") for wait in crossing.waits}
+            cells = [*(waits.get(link, "") for link in names), _cell(crossing.together_s, "s")]
             table.add_row(*[name] * are_named, crossing.title, crossing.way, *cells)
     if table.row_count:
         show(out, table, names=2 + are_named)

@@ -434,13 +434,13 @@ def _waits(columns: Sequence[Column]) -> Json:
     names = list(dict.fromkeys(name for column in columns for name in links.of(column.scenario)))
     rows = []
     for column in columns:
-        found = by_link.crossings(column.scenario, column.result.summary)
+        found = by_link.crossings(column.result)
         rows.append((column.label, [(one.title, one.way, _waits_of(one, names)) for one in found]))
     return {"links": names, "columns": [(name, own) for name, own in rows if own]}
 
 
 def _waits_of(crossing: by_link.Crossing, names: Sequence[str]) -> list[Cell]:
-    found = {wait.link: Cell(readable.say(wait.mean_s, "s"), "", measure=wait.key) for wait in crossing.waits}
+    found = {wait.link: _cell(wait.mean_s, "s", wait.key) for wait in crossing.waits}
     return [found.get(name, Cell("", "")) for name in names]
 
 

@@ -1,10 +1,15 @@
 """Figures of each of several links, and what packets waited at each link of their route, as summaries have them."""
 
-from collections.abc import Mapping
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from aqmlab import links
+from aqmlab.results.result import Result
+from aqmlab.statistics import Interval, across_runs
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,8 @@ class Wait:
     link: str
     key: str
     """Where it is in a summary: `routes.0.forward.1.queue_delay_mean_s`."""
-    mean_s: float | None
+    mean_s: Interval
+    """The mean over packets, and over runs."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +44,8 @@ class Crossing:
     title: str
     way: str
     waits: tuple[Wait, ...]
-
-    @property
-    def together_s(self) -> float:
-        """What a packet waits from end to end, in the mean."""
-        return sum(wait.mean_s or 0.0 for wait in self.waits)
+    together_s: Interval
+    """What a packet waits from end to end, in the mean."""
 
 
 def ports(scenario: Mapping[str, Any], summary: Mapping[str, Any]) -> list[Port]:
@@ -62,16 +65,33 @@ def ports(scenario: Mapping[str, Any], summary: Mapping[str, Any]) -> list[Port]
     ]
 
 
-def crossings(scenario: Mapping[str, Any], summary: Mapping[str, Any]) -> list[Crossing]:
+def crossings(result: Result) -> list[Crossing]:
     """Each block and direction with packets; none where there is one link, whose waits are its own."""
     found = []
-    for number, ways in sorted((summary.get("routes") or {}).items(), key=lambda item: int(item[0])):
-        for way in links.WAYS:
-            waits = tuple(
-                Wait(each["link"], f"routes.{number}.{way}.{k}.queue_delay_mean_s", each["queue_delay_mean_s"])
-                for k, each in enumerate((ways or {}).get(way) or ())
-                if each is not None
-            )
-            if waits:
-                found.append(Crossing(int(number), links.block_title(scenario, int(number)), way, waits))
+    blocks = result.summary.get("routes") or {}
+    for number, way in product(sorted(map(int, blocks)), links.WAYS):
+        runs = [_means_s(run.summary, number, way) for run in result.runs]
+        steps = (blocks[str(number)] or {}).get(way) or ()
+        waits = tuple(
+            Wait(step["link"], f"routes.{number}.{way}.{k}.queue_delay_mean_s", _across([run[k] for run in runs]))
+            for k, step in enumerate(steps)
+            if step is not None
+        )
+        if waits:
+            together = _across([math.fsum(mean or 0.0 for mean in run.values()) for run in runs])
+            found.append(Crossing(number, links.block_title(result.scenario, number), way, waits, together))
     return found
+
+
+def _means_s(summary: Mapping[str, Any], number: int, way: str) -> dict[int, float | None]:
+    """The mean waits of a block in one run, by the place of the link on its route."""
+    steps = ((summary.get("routes") or {}).get(str(number)) or {}).get(way) or ()
+    return defaultdict(
+        lambda: None, {k: step["queue_delay_mean_s"] for k, step in enumerate(steps) if step is not None}
+    )
+
+
+def _across(values: Sequence[float | None]) -> Interval:
+    """The mean over runs; none where a run has no such number, as in summaries."""
+    known = [value for value in values if value is not None]
+    return across_runs(known) if len(known) == len(values) else Interval(math.nan, None, len(values), "none")

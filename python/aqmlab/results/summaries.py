@@ -96,4 +96,8 @@ def _half_widths(values: list[Any]) -> Any:
         if not all(isinstance(value, dict) for value in values):
             return None
         return {key: _half_widths([value.get(key) for value in values]) for key in values[0]}
+    if isinstance(values[0], list) and any(isinstance(value, dict) for value in values[0]):  # the links of a route
+        if not all(isinstance(value, list) and len(value) == len(values[0]) for value in values):
+            return None
+        return [_half_widths(list(each)) for each in zip(*values, strict=True)]
     return half_width(values) if all(_is_number(value) for value in values) else None
