@@ -58,6 +58,25 @@ def test_a_pdf_has_the_width_and_type_that_were_asked_for(compared, width, size)
         assert embedded
 
 
+@pytest.mark.parametrize("width", ["column", "page"])
+@pytest.mark.parametrize("count", [1, 4, 7, 10])
+def test_many_panels_are_no_higher_than_a_page_of_a_paper(width, count):
+    times = np.geomspace(1, 100, 20)
+    curves = tuple((f"variant {k}", Look(INK, "-", 1.8, 5), times, times) for k in range(3))
+    panels = [apart.Panel(f"cable {k}, reverse", curves) for k in range(count)]
+    sheet = figures.sheet_of(width)
+    with mpl.rc_context(sheet.style(COLOURS)):
+        figure = apart.panels_drawn(panels, ("queueing delay (ms)", "packets (%)"), False, sheet)
+        figure.draw_without_rendering()
+        box, (wide, high) = figure.get_tightbbox(), figure.get_size_inches()
+        inner = [axes.get_position() for axes in figure.axes if axes.get_visible()]
+    assert wide == sheet.width and high <= 8.0 and len(inner) == count
+    assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= wide and box.y1 <= high
+    # Two columns at most, and each panel has room for its curves.
+    assert len({round(one.x0, 3) for one in inner}) <= 2
+    assert min(one.height * high for one in inner) > 0.7 and min(one.width * wide for one in inner) > 0.7
+
+
 @pytest.mark.parametrize("width", ["column", "page", "2.5in"])
 def test_no_word_is_cut_off(compared, width):
     sheet = figures.sheet_of(width)

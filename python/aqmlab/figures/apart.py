@@ -145,10 +145,9 @@ def panels_drawn(panels: Sequence[Panel], labels: tuple[str, str], is_tail: bool
 
     Of a tail the vertical axis is logarithmic, of another distribution the horizontal one.
     """
-    across = 1 if sheet.is_narrow else 2
-    down = -(-len(panels) // across)
     keys = max(len(panel.curves) for panel in panels)
-    figure = Figure(figsize=sheet.size(3.4 * down + 0.25 * keys), layout="constrained")
+    across, down, size = sheet.grid(len(panels), 3.4, 0.25 * keys)
+    figure = Figure(figsize=size, layout="constrained")
     grid = list(figure.subplots(down, across, squeeze=False).flat)
     lines: dict[str, Line2D] = {}
     for axes, panel in zip(grid, panels, strict=False):

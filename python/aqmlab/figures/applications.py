@@ -11,8 +11,9 @@ from matplotlib.lines import Line2D
 from aqmlab import applications
 from aqmlab.comparison import Column
 from aqmlab.figures import coinciding
+from aqmlab.figures.apart import AROUND
 from aqmlab.figures.drawn import Drawn
-from aqmlab.figures.legends import below
+from aqmlab.figures.legends import below, wrapped
 from aqmlab.figures.looks import Look, void_note
 from aqmlab.figures.sheet import Sheet
 from aqmlab.statistics import Array
@@ -72,10 +73,9 @@ def _steps(values: Array) -> tuple[Array, Array]:
 
 
 def _drawn(panels: Sequence[Panel], sheet: Sheet) -> Figure:
-    across = 1 if sheet.is_narrow else 2
-    down = -(-len(panels) // across)
     keys = max(len(panel.curves) for panel in panels)
-    figure = Figure(figsize=sheet.size(3.2 * down + 0.25 * keys), layout="constrained")
+    across, down, size = sheet.grid(len(panels), 3.2, 0.25 * keys)
+    figure = Figure(figsize=size, layout="constrained")
     grid = list(figure.subplots(down, across, squeeze=False).flat)
     lines: dict[str, Line2D] = {}
     for axes, panel in zip(grid, panels, strict=False):
@@ -84,8 +84,9 @@ def _drawn(panels: Sequence[Panel], sheet: Sheet) -> Figure:
             own = look.line(sheet)
             (line,) = axes.plot(at, share, drawstyle="steps-post", **{**own, "linewidth": width * own["linewidth"]})
             lines.setdefault(label, coinciding.key(line, look, sheet))
-        axes.set_title(panel.title)
-        axes.set(xlabel=panel.axis, ylabel="share (%)", ylim=(0, 100))
+        room = sheet.ems / across - AROUND
+        axes.set_title(wrapped(panel.title, room, "bold"))
+        axes.set(xlabel=wrapped(panel.axis, room), ylabel="share (%)", ylim=(0, 100))
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
     if len(lines) > 1:

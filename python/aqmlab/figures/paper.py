@@ -11,6 +11,8 @@ WIDTHS = {"column": "3.3in", "page": "7in"}
 """One column and two of the usual papers of IEEE and ACM."""
 SIZE = "8pt"
 INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}
+TALLEST = 8.0
+"""Inches that a page of these papers leaves for a figure and its caption."""
 FEWEST_EMS = 22.0
 """Less wide than these, in sizes of the type, names and numbers have no room."""
 WIDEST, LARGEST = 40.0, 40.0
@@ -33,7 +35,7 @@ def sheet_of(width: str = "column", size: str = SIZE, font: str = "") -> Sheet:
             findfont(FontProperties(family=font), fallback_to_default=False)
         except ValueError:
             raise BadInput(f"font: {font!r}: expected a family that is installed") from None
-    return Sheet(inches, points, font)
+    return Sheet(inches, points, font, TALLEST)
 
 
 def _inches(text: str, complaint: str) -> float:

@@ -1,5 +1,6 @@
 """A sheet is what a figure is drawn on: its width and its type. Everything else follows from these two."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,8 @@ TYPE = 10.5
 """Points of the type of a page's figures; widths of lines and the like are given for it."""
 NARROW = 45.0
 """Sizes of the type: in a figure less wide than these there is no room beside a panel."""
+LOWEST = 2.1
+"""Inches where the type is that of a page: a panel less high than that shows nothing."""
 FAMILIES = ("Inter", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans")
 
 
@@ -18,6 +21,8 @@ class Sheet:
     type: float = TYPE
     font: str = ""
     """A family of type that is installed; without it one of `FAMILIES`."""
+    tallest: float = math.inf
+    """Inches that a figure of several panels may be high; a screen has no such."""
 
     @property
     def ems(self) -> float:
@@ -32,6 +37,18 @@ class Sheet:
     def size(self, height: float) -> tuple[float, float]:
         """The size of a figure of this height in inches, where its type is that of a page."""
         return self.width, height * self.type / TYPE
+
+    def grid(self, panels: int, height: float, below: float) -> tuple[int, int, tuple[float, float]]:
+        """Columns and rows of so many panels, and the size of the figure.
+
+        Each is of this height in inches, where the type is that of a page, or less so that all have room with what
+        stands below them. Two stand beside each other where the sheet is wide, or else too low for one column.
+        """
+        room = self.tallest * TYPE / self.type - below
+        across = 1 if self.is_narrow and panels * LOWEST <= room else min(2, panels) if self.is_narrow else 2
+        down = -(-panels // across)
+        each = min(height, max(LOWEST, room / down))
+        return across, down, self.size(each * down + below)
 
     def points(self, value: float) -> float:
         """A length of so many points where the type is that of a page."""
