@@ -154,3 +154,5 @@ def test_json_and_the_page_have_both_directions_by_themselves_and_together(bulk)
     assert titles[:5] == [f"forward.{name}" for name in OF_WAY]
     assert all("forward" in head.small.get_text() for head in first.select("thead th")[:5])
     assert "Both directions of the link together" in [text(one) for one in page.select("details h3")]
+    # Of a full link and one with acknowledgements alone it would be half full.
+    assert not page.select('table[data-file="numbers.csv"] [data-measure="utilisation"]')

@@ -15,7 +15,7 @@ from aqmlab.errors import BadInput
 from aqmlab.figures import topology
 from aqmlab.measures.catalogue import read
 from aqmlab.measures.subject import Seen
-from aqmlab.results import by_link, held_back
+from aqmlab.results import by_link, held_back, transport
 from aqmlab.results.run import of_link
 from aqmlab.results.window import condense
 from aqmlab.statistics import Interval
@@ -170,6 +170,28 @@ def test_waits_of_several_runs_have_intervals(monkeypatch, tmp_path):
     page = report.write(found).read_text(encoding="utf-8")
     table = page[page.index("<h2>Waits by link</h2>") :].partition("</table>")[0]
     assert table.count("<small>± ") == sum(len(one.waits) for one in by_link.crossings(found))
+
+
+BULK = {"kind": "bulk", "flows": 2, "direction": "forward", "route": ["home", "core"]}
+
+
+@pytest.mark.parametrize(
+    ("other", "is_shown"),
+    [
+        ({}, True),
+        ({"kind": "cbr", "direction": "reverse"}, True),
+        ({"size": "1mb", "direction": "reverse"}, True),
+        ({"direction": "reverse"}, False),
+        ({"direction": "both"}, False),
+        ({"direction": "both", "flows": 1}, True),
+        ({"route": ["core"]}, False),
+    ],
+)
+def test_jains_index_is_shown_of_flows_that_share_their_links(other, is_shown):
+    tree = {"links": {"home": {}, "core": {}}, "traffic": [BULK, BULK | other]}
+    run = SimpleNamespace(summary={"tcp": {"jain_index": 0.73}})
+    shown = transport.shown([SimpleNamespace(scenario=tree, runs=[run, run])])
+    assert [figure.key for figure in shown] == ["tcp.jain_index"] * is_shown
 
 
 def test_what_is_said_names_links_and_routes(result):

@@ -16,7 +16,7 @@ from aqmlab import cli, engine, report, separately, sweep
 from aqmlab.comparison import Column, Comparison, Entry
 from aqmlab.report.page import TIMES
 from aqmlab.results import ways
-from aqmlab.results.window import OF_LINK, OF_WAY
+from aqmlab.results.window import OF_WAY, TOGETHER
 from aqmlab.study import compared, overview_page, prose
 from aqmlab.study.overview_page import _number as hours
 from aqmlab.sweep import making
@@ -296,7 +296,7 @@ def test_the_page_of_studies_says_what_they_found(pages):
 def of_link(columns):
     """Of each direction with data, and of both together."""
     there = ways.of_data([summary for column in columns for summary in column.summaries])
-    return (*(f"{way}.{name}" for way in there for name in OF_WAY), *OF_LINK)
+    return (*(f"{way}.{name}" for way in there for name in OF_WAY), *TOGETHER)
 
 
 def test_the_numbers_beside_a_page_are_those_of_the_python_interface(pages):

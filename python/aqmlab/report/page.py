@@ -20,7 +20,7 @@ from aqmlab.report import numbers
 from aqmlab.report.numbers import Cell
 from aqmlab.results import by_link, held_back, readable, settled, store, transport, ways
 from aqmlab.results.result import Result
-from aqmlab.results.window import OF_LINK, OF_WAY, described
+from aqmlab.results.window import OF_WAY, TOGETHER, described
 from aqmlab.statistics import Interval
 
 TIMES = ("completed", "p50", "p90", "p99", "share_under_500ms", "share_under_2s")
@@ -103,7 +103,7 @@ def _also(columns: Sequence[Column], found: Comparison | None = None) -> list[Js
             "rows": _rows(columns, measures, found),
             **_differences(found, measures),
         }
-        for title, is_way, measures in (*groups, ("Both directions of the link together", False, OF_LINK))
+        for title, is_way, measures in (*groups, ("Both directions of the link together", False, TOGETHER))
     ]
 
 

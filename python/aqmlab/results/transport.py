@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aqmlab import statistics
+from aqmlab import links, reference, statistics
 from aqmlab.json_files import Json
 from aqmlab.results.result import Result
 from aqmlab.statistics import Interval
@@ -34,12 +34,13 @@ class Figure:
         return statistics.across_runs(known) if len(known) == len(values) else None
 
 
+JAIN = "tcp.jain_index"
 FIGURES = (
     Figure("tcp.forward_goodput_bps", "TCP goodput, forward", "goodput\nforward", "bps"),
     Figure("tcp.reverse_goodput_bps", "TCP goodput, in reverse", "goodput\nreverse", "bps"),
     Figure("tcp.retransmitted_segments", "segments sent again", "sent\nagain", "count"),
     Figure("tcp.timeouts", "timeouts", "timeouts\n", "count"),
-    Figure("tcp.jain_index", "Jain's index of endless flows", "Jain's\nindex", "number"),
+    Figure(JAIN, "Jain's index of endless flows", "Jain's\nindex", "number"),
     Figure("udp.loss_ratio", "UDP loss (%)", "UDP\nloss %", "share"),
     Figure("probes.loss_ratio", "probe loss (%)", "probe\nloss %", "share"),
     Figure("probes.one_way_delay_s.p50", "probe one-way delay, median (ms)", "median\nms", "s"),
@@ -52,11 +53,24 @@ FIGURES = (
 )
 
 
+def _share_links(scenario: Json) -> bool:
+    """Whether all endless flows cross the same links in the same direction: only then can one get another's share."""
+    crossed = set()
+    for block in filter(reference.is_endless, scenario["traffic"]):
+        for number, way in enumerate(links.WAYS):
+            # Half of the flows of both directions run each way, the first of them forward.
+            if block["direction"] == way or (block["direction"] == "both" and number < int(block["flows"])):
+                crossed.add((way, tuple(links.route(scenario, block, way))))
+    return len(crossed) == 1
+
+
 def shown(results: Sequence[Result]) -> list[Figure]:
     """The figures that some of the results have; TCP's where there was any of it."""
     return [figure for figure in FIGURES if any(_says_something(figure, result) for result in results)]
 
 
 def _says_something(figure: Figure, result: Result) -> bool:
+    if figure.key == JAIN and not _share_links(result.scenario):
+        return False
     interval = figure.over(result)
     return interval is not None and (interval.value > 0 or not figure.key.startswith("tcp."))

@@ -71,6 +71,9 @@ def described(name: str) -> tuple[str, str]:
 OF_LINK = ("utilisation", "loss_ratio", "mark_ratio", "queue_delay_mean_s")
 """Those of a link, both of its directions together."""
 
+TOGETHER = OF_LINK[1:]
+"""What tables show of both directions together: a share of both rates says of neither direction how full it is."""
+
 OF_WAY = (*OF_LINK, "queue_delay_p99_s")
 """What is compared of one direction: `forward.queue_delay_p99_s`, of several links `links.core.forward.utilisation`."""
 
