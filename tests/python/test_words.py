@@ -54,6 +54,19 @@ def test_words_of_tc_and_our_own(spec, qdisc):
     assert words.parse(spec) == qdisc
 
 
+@pytest.mark.parametrize(
+    ("spec", "key", "given"),
+    [
+        ("fq_codel target -5ms", "target", "-5ms"),
+        ("codel interval -0.1s", "interval", "-0.1s"),
+        ("sfb max -1500b", "max", "-1500b"),
+        ("fq_codel limit -5p", "limit", "-5p"),
+    ],
+)
+def test_what_no_scenario_takes_is_refused_as_it_was_written(spec, key, given):
+    assert words.parse(spec)[key] == given
+
+
 def test_what_tc_computes_for_red_is_computed_from_its_words():
     """tc-red(8): max is a quarter of the limit, min a third of that; a kernel showed ewma 5 for such a burst of 55."""
     found = words.parse("red limit 400000 avpkt 1000 burst 55")

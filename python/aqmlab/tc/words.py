@@ -173,7 +173,8 @@ def _unknown(spec: str, name: str, known: Iterable[str]) -> str:
 def _value(spec: str, word: Word, words: Mapping[str, Raw], params: Params) -> Any:
     """What the words say of one parameter: as tc reads it or, where tc does not, as a scenario has it."""
     try:
-        return said(word, words, is_command=True)
+        found = said(word, words, is_command=True)
+        return words[word.tc] if isinstance(word, Value) and _is_refused(found, words.get(word.tc)) else found
     except ValueError as error:
         assert isinstance(word, Value)  # words that stand alone have nothing to be refused
         if word.tc not in params:
@@ -188,6 +189,11 @@ def _doubt_a_bare_time(spec: str, word: Word, words: Mapping[str, Raw]) -> None:
     raw = words.get(word.tc)
     if isinstance(raw, str) and raw.isdecimal() and 0 < int(raw) < SHORT_US:
         doubt(f"{spec!r}: {word.tc} {raw} is {raw} microseconds, as in tc; {raw} milliseconds are {raw}ms")
+
+
+def _is_refused(value: Any, raw: Raw | None) -> bool:
+    """Whether it is a quantity below nothing: a scenario refuses it, and may do so as it was written."""
+    return isinstance(value, str) and isinstance(raw, str) and raw.startswith("-") and raw[-1].isalpha()
 
 
 def _typed(word: str, kind: str) -> Any:
