@@ -1,117 +1,168 @@
 """The answer of a comparison in a sentence or two: who is ahead, or that nobody can be said to be.
 
-Who is ahead is said of the data, so that several columns are compared at once. The one with the highest figure is ahead
+It is asked of response times; where blocks of traffic say what they are to people, of what these get in its place: a
+sentence for calls, one for real-time video, and so on.
+
+Who is ahead is said of the data, so that several columns are compared at once. The best one is ahead
 if each of the others is behind by more than its interval, widened for as many comparisons as there are pairs: which of
-them has the highest figure is of the data, too. Whoever is not behind it by that much is its equal. Of such sets 95 %
+them is the best is of the data, too. Whoever is not behind it by that much is its equal. Of such sets 95 %
 hold the one that is best in truth (Gupta, Technometrics 7(2), 1965; Hsu, Annals of Statistics 9(5), 1981), and of
-sentences that say who is behind 5 % at most are wrong where all are equal.
+sentences that say who is behind 5 % at most are wrong where all are equal. That holds of each sentence by itself.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from aqmlab import statistics
 from aqmlab.comparison import Column, Comparison
 from aqmlab.results import readable
+from aqmlab.statistics import Interval
 
-MEASURE = "share_under_500ms"
+
+@dataclass(frozen=True)
+class Question:
+    """What an answer is of."""
+
+    measure: str
+    words: str
+    """With what its sentence begins."""
+    unit: str
+    """As `readable` has it."""
+    shown: str
+    """How a value is shown with its unit."""
+    gap: str
+    """How a difference is."""
+    better: int = 1
+    """1 where more is better, -1 where less is."""
+
+    @property
+    def application(self) -> str:
+        """The application of whose figures it is one."""
+        return self.measure.split(".")[1]
+
+
+OF_ALL = Question("share_under_500ms", "Exchanges completed within half a second", "share", "{} %", "{} points")
+OF_APPLICATIONS = (
+    Question("applications.calls.mos_mean", "Calls, MOS each way", "mos", "{}", "{}"),
+    Question("applications.live.delay_p99_s", "Real-time video, 99 % of frames within", "s", "{} ms", "{} ms", -1),
+    Question("applications.games.p99_mean_s", "Games, 99 % of packets within", "s", "{} ms", "{} ms", -1),
+    Question("applications.pages.share_in_2s", "Pages loaded in two seconds", "share", "{} %", "{} points"),
+    Question(
+        "applications.video.stalled_share", "Films, share of time they stood still", "share", "{} %", "{} points", -1
+    ),
+)
 
 
 def of(found: Comparison) -> str:
-    """The sentences; none where there is nothing to compare."""
+    """The sentences, a line for each question; none where there is nothing to compare."""
     base = found.baseline
     # As one witness has them; and what does not count is no answer.
     columns = [c for c in found.congested if c.witness == base.witness and not c.void]
-    if len(columns) < 2 or base.void or any(math.isnan(_value(column)) for column in columns):
+    if len(columns) < 2 or base.void:
         return ""
-    columns.sort(key=lambda column: -_value(column))
-    best = among_the_best(found, columns)
+    there = [set(numbers.applications) for column in columns for numbers in column.result.numbers]
+    asked = [question for question in OF_APPLICATIONS if there and all(question.application in one for one in there)]
+    return "\n".join(filter(None, (_answer(found, columns, question) for question in asked or [OF_ALL])))
+
+
+def _answer(found: Comparison, columns: Sequence[Column], question: Question) -> str:
+    if any(math.isnan(_value(column, question)) for column in columns):
+        return ""
+    columns = sorted(columns, key=lambda column: -question.better * _value(column, question))
+    best = _among_the_best(found, columns, question)
     if best is None:
-        widths = [found.difference(columns[0], column, MEASURE).half_width for column in columns[1:]]
+        widths = [found.difference(columns[0], column, question.measure).half_width for column in columns[1:]]
         whose = "their" if all(width is None for width in widths) else "some of their"
-        said = f"{_listed([_with_share(column) for column in columns])}. {_WITHOUT.format(whose)}"
+        said = f"{_listed([_shown(column, question) for column in columns])}. {_WITHOUT.format(whose)}"
     elif len(best) == 1:
-        said = _of_one_ahead(found, best[0], columns)
+        said = _of_one_ahead(found, best[0], columns, question)
     else:
-        said = _of_equals(found, best, columns)
-    return f"Exchanges completed within half a second: {said}{_of_reference(found, columns)}"
+        said = _of_equals(found, best, columns, question)
+    return f"{question.words}: {said}{_of_reference(found, columns, question)}"
 
 
 _WITHOUT = "Which of them is ahead cannot be said: there is no interval for {} differences."
 
 
-def among_the_best(found: Comparison, columns: Sequence[Column]) -> list[Column] | None:
-    """The first of the columns, which has the highest figure, and those it is not beyond doubt ahead of.
+def _among_the_best(found: Comparison, columns: Sequence[Column], question: Question) -> list[Column] | None:
+    """The first of the columns, which has the best figure, and those it is not beyond doubt ahead of.
 
     `None` where a difference has no interval.
     """
     first, *others = columns
     best, pairs = [first], math.comb(len(columns), 2)
     for column in others:
-        difference = found.difference(first, column, MEASURE)
-        if difference.half_width is None:
+        lead = _lead(found, first, column, question)
+        if lead.half_width is None:
             return None
         # Differences that are alike in all of a few runs are so by chance, as where hardly anything happens.
-        if not difference.half_width or statistics.simultaneous(difference, pairs).low <= 0:
+        if not lead.half_width or statistics.simultaneous(lead, pairs).low <= 0:
             best.append(column)
     return best
 
 
-def _of_one_ahead(found: Comparison, ahead: Column, columns: Sequence[Column]) -> str:
+def _lead(found: Comparison, one: Column, other: Column, question: Question) -> Interval:
+    """By how much one is ahead of the other."""
+    difference = found.difference(one, other, question.measure)
+    return replace(difference, value=question.better * difference.value)
+
+
+def _of_one_ahead(found: Comparison, ahead: Column, columns: Sequence[Column], question: Question) -> str:
     base = found.baseline
     others = [column for column in columns if column is not ahead]
-    if ahead is base:
-        said = f"{_with_share(ahead)} is ahead of {_with_share(others[0])} by {_points(found, ahead, others[0])}"
-        return f"{said}{_and_of_all(others)}."
-    said = f"{_with_share(ahead)} is ahead of {_with_share(base)} by {_points(found, ahead, base)}"
-    return f"{said}{_and_of_all(others)}."
+    behind = others[0] if ahead is base else base
+    said = f"{_shown(ahead, question)} is ahead of {_shown(behind, question)} by {_gap(found, ahead, behind, question)}"
+    return f"{said}{', and of every other' if len(others) > 1 else ''}."
 
 
-def _and_of_all(others: Sequence[Column]) -> str:
-    return ", and of every other" if len(others) > 1 else ""
-
-
-def _of_equals(found: Comparison, best: Sequence[Column], columns: Sequence[Column]) -> str:
+def _of_equals(found: Comparison, best: Sequence[Column], columns: Sequence[Column], question: Question) -> str:
     base = found.baseline
     told = "these runs" if found.reps > 1 else "this run"
-    said = f"{_listed([_with_share(column) for column in best])} cannot be told apart by {told}"
+    said = f"{_listed([_shown(column, question) for column in best])} cannot be told apart by {told}"
     if base in best:
         others = [column for column in columns if column not in best]
         if others:
-            said += (
-                f"; {_listed([_with_share(column) for column in others])} {'is' if len(others) == 1 else 'are'} behind"
-            )
+            behind = _listed([_shown(column, question) for column in others])
+            said += f"; {behind} {'is' if len(others) == 1 else 'are'} behind"
         return f"{said}."
     # That the first is ahead of the baseline does not say it of its equals.
     first = best[0]
-    return f"{said}; {first.name} is ahead of {_with_share(base)} by {_points(found, first, base)}."
+    return f"{said}; {first.name} is ahead of {_shown(base, question)} by {_gap(found, first, base, question)}."
 
 
-def _of_reference(found: Comparison, columns: Sequence[Column]) -> str:
+def _of_reference(found: Comparison, columns: Sequence[Column], question: Question) -> str:
     reference = found.uncongested
-    if reference is None or math.isnan(_value(reference)):
+    if reference is None or math.isnan(_value(reference, question)):
         return ""
-    share = f"{100 * _value(reference):.1f} %"
+    value = question.shown.format(_said(reference, question))
     if reference.congestion is not None:
         return (
-            f" On the link that was to be uncongested it is {share}; but that link was congested itself "
+            f" On the link that was to be uncongested it is {value}; but that link was congested itself "
             f"({reference.congestion}), and does not tell what could be had."
         )
-    over = [column.name for column in columns if _value(column) > _value(reference)]
-    return f" On the uncongested link it is {share}{f', less than under {_listed(over)}' if over else ''}."
+    own = question.better * _value(reference, question)
+    over = [column.name for column in columns if question.better * _value(column, question) > own]
+    than = "less" if question.better > 0 else "more"
+    return f" On the uncongested link it is {value}{f', {than} than under {_listed(over)}' if over else ''}."
 
 
-def _value(column: Column) -> float:
-    return column.estimate(MEASURE).value
+def _value(column: Column, question: Question) -> float:
+    return column.estimate(question.measure).value
 
 
-def _with_share(column: Column) -> str:
-    return f"{column.name} ({100 * _value(column):.1f} %)"
+def _said(column: Column, question: Question) -> str:
+    value = _value(column, question)
+    return f"{100 * value:.1f}" if question.unit == "share" else readable.say(value, question.unit)
 
 
-def _points(found: Comparison, one: Column, other: Column) -> str:
-    value, width = readable.with_width(found.difference(one, other, MEASURE), "share")
-    return f"{' '.join(filter(None, (value, width)))} points"
+def _shown(column: Column, question: Question) -> str:
+    return f"{column.name} ({question.shown.format(_said(column, question))})"
+
+
+def _gap(found: Comparison, one: Column, other: Column, question: Question) -> str:
+    lead = _lead(found, one, other, question)
+    return question.gap.format(" ".join(filter(None, readable.with_width(lead, question.unit))))
 
 
 def _listed(names: Sequence[str]) -> str:

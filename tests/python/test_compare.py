@@ -49,7 +49,7 @@ def test_screen_and_page_say_what_their_intervals_are_of(found, capsys):
     terminal.comparison(terminal.console(), found, lead=lead.of(found))
     assert terminal.ONE_BY_ONE.split(";")[0] in capsys.readouterr().out
     page = report.write(found).read_text()
-    assert "interval of the one comparison" in page and "allows for all comparisons at once" in page
+    assert "interval of the one comparison" in page and "allows for all comparisons of its measure at once" in page
 
 
 def test_a_window_condenses_what_the_tables_hold(found):

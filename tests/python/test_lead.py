@@ -1,5 +1,6 @@
 """The first sentences of a report: what ran where, and who is ahead."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -180,7 +181,7 @@ class Column:
 
     def __init__(self, name, value, uncongested=False, congestion=None):
         self.name, self.value, self.uncongested, self.congestion = name, value, uncongested, congestion
-        self.witness, self.void = "simulated", None
+        self.witness, self.void, self.result = "simulated", None, SimpleNamespace(numbers=[])
 
     def estimate(self, _):
         return Interval(self.value, None, 1, "none")
@@ -263,3 +264,33 @@ def test_nothing_is_called_best_that_another_column_beats():
     void = Column("uncongested", 0.0, uncongested=True, congestion="forward 100.0% used")
     assert "that link was congested itself (forward 100.0% used)" in lead.of(comparison([TAIL, PI, void], 0.01))
     assert "best" not in said
+
+
+def test_of_calls_it_says_what_these_get(tmp_path, compiled):
+    path = tmp_path / "calls.toml"
+    calls = '[[traffic]]\nkind = "probe"\napplication = "calls"\nflows = 2\ninterval = "20ms"\ndirection = "both"\n'
+    path.write_text(HOME.replace("users = 200", "users = 20") + calls)
+    found = aqmlab.compare(path, "pfifo limit 300p", "fq_codel", "fq_codel target 4ms", reps=3, jobs=1)
+    (said,) = lead.of(found).splitlines()
+    assert re.fullmatch(
+        r"Calls, MOS each way: fq_codel( target 4ms)? \(4\.\d\d\) (is ahead of|and fq_codel).*"
+        r" pfifo limit 300p \([1-4]\.\d\d\) by \d\.\d\d ± \d\.\d\d.*\.",
+        said,
+    )
+
+
+def test_less_of_a_delay_is_ahead():
+    calls, live = {"calls": {}}, {"live": {}}
+    tail, pie = Column("tail", 0.225), Column("pie", 0.035)
+    for column in (tail, pie):
+        column.result.numbers.append(SimpleNamespace(applications=live))
+    assert lead.of(comparison([tail, pie], 0.002)) == (
+        "Real-time video, 99 % of frames within: pie (35 ms) is ahead of tail (225 ms) by 190.0 ± 2.0 ms."
+    )
+    reference = Column("uncongested", 0.036, uncongested=True)
+    assert lead.of(comparison([tail, pie, reference], 0.002)).endswith(
+        " On the uncongested link it is 36 ms, more than under pie."
+    )
+    # What one of them has not is not asked.
+    pie.result.numbers[0] = SimpleNamespace(applications=calls)
+    assert lead.of(comparison([tail, pie], 0.002)).startswith("Exchanges completed within half a second: ")

@@ -111,8 +111,8 @@ def _links(out: Console, title: str, found: Sequence[tuple[str, Result]]) -> Non
     for name, _, crossings in every:
         for crossing in crossings:
             waits = {wait.link: _cell(wait.mean_s, "s") for wait in crossing.waits}
-            cells = [*(waits.get(link, "") for link in names), _cell(crossing.together_s, "s")]
-            table.add_row(*[name] * are_named, crossing.title, crossing.way, *cells)
+            waited = [*(waits.get(link, Text()) for link in names), _cell(crossing.together_s, "s")]
+            table.add_row(*[name] * are_named, crossing.title, crossing.way, *waited)
     if table.row_count:
         show(out, table, names=2 + are_named)
 
@@ -240,7 +240,9 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
         out.print(Text(lead, style="bold"))
 
 
-ONE_BY_ONE = "Each interval is of one comparison alone; the next sentence allows for all comparisons at once."
+ONE_BY_ONE = (
+    "Each interval is of one comparison alone; each sentence below allows for all comparisons of its measure at once."
+)
 """Why a table may tell two apart that the answer of a comparison does not."""
 
 
