@@ -64,13 +64,17 @@ def significant(value: float, digits: int) -> str:
     return f"{float(text):.0f}" if abs(value) >= 1 else f"{abs(value):.{digits - 1}f}"
 
 
+def rate_unit(bps: float) -> tuple[str, float]:
+    """The unit in which a rate is read, with its size: `Mb/s`."""
+    units = (("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3))
+    return next(((unit, size) for unit, size in units if abs(bps) >= size), ("b/s", 1.0))
+
+
 def say_rate(bps: float, digits: int = 4) -> str:
     """A rate to be read: `98.02 Mb/s`."""
-    for unit, size in (("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)):
-        if abs(bps) >= size:
-            return f"{significant(bps / size, digits)} {unit}"
+    unit, size = rate_unit(bps)
     # Less than that is what sums of floating-point numbers leave behind.
-    return f"{significant(bps, digits) if abs(bps) >= 1e-3 else 0} b/s"
+    return f"{significant(bps / size, digits) if abs(bps) >= 1e-3 else 0} {unit}"
 
 
 def say_rates(rates: tuple[float, float], digits: int = 4) -> str:

@@ -78,8 +78,8 @@ class Cell:
 
     @property
     def scale(self) -> float:
-        """Of the unit that its column has, or its row."""
-        for head in (*self.heads[-1:], self._line[1] if self.tag.name == "td" else None):
+        """Of the unit that its column has, or its row, or what is said small."""
+        for head in (*self.heads[-1:], self._line[1] if self.tag.name == "td" else None, self.tag.small):
             units = UNIT.findall(head.get_text(" ")) if head else []
             if units:
                 return UNITS[units[-1]]

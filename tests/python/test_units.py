@@ -6,6 +6,7 @@ import pytest
 
 from aqmlab import units
 from aqmlab.results import readable
+from aqmlab.statistics import Interval
 from conftest import ROOT
 
 ENGINE = (ROOT / "crates/scenario/src/units.rs").read_text(encoding="utf-8")
@@ -52,6 +53,24 @@ def test_quantities_to_be_read():
     assert [units.say_share(share, *how) for share, *how in ((0.5,), (0.0015, 2, True), (-0.0015, 2, True))] == [
         *("50 %", "+0.15 %", "−0.15 %"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("bps", "width", "signed", "said"),
+    [
+        (37.84e6, 174.4e3, False, ("37.84", "± 0.17 Mb/s")),
+        (9.215e6, 5.922e6, False, ("9.2", "± 5.9 Mb/s")),
+        (4e6, 1448.0, False, ("4.000", "± 0.001 Mb/s")),
+        (2445e3, 12.0, True, ("+2.445", "± 0.000 Mb/s")),
+        (-3e3, 1.2e6, True, ("0.0", "± 1.2 Mb/s")),
+        (-2.4e6, 1.2e6, True, ("−2.4", "± 1.2 Mb/s")),
+        (398.1e3, 407.5e3, False, ("398", "± 408 kb/s")),
+        (5e6, 0.0, False, ("5.000", "± 0.000 Mb/s")),
+        (5e6, None, True, ("+5 Mb/s", "")),
+    ],
+)
+def test_a_rate_and_its_width_are_in_one_unit(bps, width, signed, said):
+    assert readable.with_width(Interval(bps, width, 3, "runs"), "bps", signed) == said
 
 
 def test_times_below_a_tenth_of_a_millisecond_have_three_decimals():
