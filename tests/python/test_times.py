@@ -120,7 +120,7 @@ def test_a_constant_rate_has_no_spread_over_parts_of_a_window(tmp_path, monkeypa
             np.full(BATCHES, sent.sum() / could.sum()), rel=0.0012 / (seconds / BATCHES)
         )
     even = replace(window, sent_bits=1e7 * window.covered_s, settled=None)
-    assert named.estimate([named.Numbers(run, even)], "utilisation").half_width == pytest.approx(0, abs=1e-9)
+    assert named.estimate([named.Numbers(run, lambda: even)], "utilisation").half_width == pytest.approx(0, abs=1e-9)
 
 
 def test_percentiles_of_few_exchanges_are_those_of_the_summary(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ Such are `traffic.0.p90` of a block, `probes.reverse.one_way_delay_s.p99` of pro
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -26,12 +26,18 @@ TRAFFIC, PROBES, APPLICATIONS = APART = ("traffic", "probes", "applications")
 """What names of numbers begin with that are of a part of the traffic."""
 
 
-@dataclass(frozen=True)
 class Numbers:
     """The numbers of one run."""
 
-    run: Run
-    window: Window
+    def __init__(self, run: Run, window: Callable[[], Window]) -> None:
+        """`window` gives the run's condensed window, once a number of it is asked for."""
+        self.run = run
+        self._window = window
+
+    @cached_property
+    def window(self) -> Window:
+        """The condensed window of the run."""
+        return self._window()
 
     def measure(self, name: str) -> float | None:
         """A number over the whole window; nothing where an application has none."""

@@ -1,7 +1,7 @@
 """A result: one finished run, or several independent ones in the sub-folders `rep-1`, `rep-2`, ... of one folder."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,12 +142,15 @@ class Result:
     @cached_property
     def windows(self) -> list[Window]:
         """The condensed window of each run."""
-        return [self._condensed.get(run.folder) or condense(run) for run in self.runs]
+        return [numbers.window for numbers in self.numbers]
 
     @cached_property
     def numbers(self) -> list[Numbers]:
         """The numbers of each run by their names."""
-        return [Numbers(run, window) for run, window in zip(self.runs, self.windows, strict=True)]
+        return [Numbers(run, partial(self._window, run)) for run in self.runs]
+
+    def _window(self, run: Run) -> Window:
+        return self._condensed.get(run.folder) or condense(run)
 
     def estimate(self, measure: str) -> Interval:
         """A measure, such as `p90` or `loss_ratio`, with the best interval these runs allow: as a comparison has it.
