@@ -467,7 +467,7 @@ def invoke(arguments: Sequence[str]) -> int:
     """Runs a verb; the answer is the exit code."""
     try:
         with doubts_said(), brought.permission():
-            return int(command_of(app)(list(arguments), prog_name="aqmlab", standalone_mode=False) or 0)
+            return int(command_of(app, arguments)(list(arguments), prog_name="aqmlab", standalone_mode=False) or 0)
     except AqmlabError as error:
         return complain(str(error), error.exit_code)
     except NoArgsIsHelpError as error:

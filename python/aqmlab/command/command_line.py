@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
-from typer.main import get_command
+from typer.main import get_command, get_command_name
 
 __all__ = ["ClickException", "NoArgsIsHelpError", "UsageError", "command_of"]
 
@@ -48,15 +50,28 @@ class _Plain:
         return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
 
 
-def command_of(app: typer.Typer) -> Any:
-    """The command behind `app`, which reads texts, flags, whole numbers and paths by itself.
+def command_of(app: typer.Typer, words: Sequence[str]) -> Any:
+    """The command behind `app` for these words, which reads texts, flags, whole numbers and paths by itself.
 
     typer (0.29) has pydantic check that a text is one, and pydantic takes longer to load than everything else that a
-    list of disciplines needs.
+    list of disciplines needs. Where the first word is a verb, typer reads the options of that verb alone.
     """
-    command = get_command(app)
+    command = get_command(_with_one_verb(app, words[0]) if words else app)
     _read_plainly(command)
     return command
+
+
+def _with_one_verb(app: typer.Typer, word: str) -> typer.Typer:
+    own = [verb for verb in app.registered_commands if word == (verb.name or _name(verb.callback))]
+    if not own:
+        return app
+    small = copy.copy(app)
+    small.registered_commands, small.registered_groups = own, []
+    return small
+
+
+def _name(function: Any) -> str:
+    return get_command_name(function.__name__)
 
 
 def _read_plainly(command: Any) -> None:
