@@ -8,7 +8,7 @@ TYPE = 10.5
 """Points of the type of a page's figures; widths of lines and the like are given for it."""
 NARROW = 45.0
 """Sizes of the type: in a figure less wide than these there is no room beside a panel."""
-LOWEST = 2.1
+LOWEST = 1.9
 """Inches where the type is that of a page: a panel less high than that shows nothing."""
 FAMILIES = ("Inter", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans")
 
