@@ -1,5 +1,6 @@
 """The advice itself: a race of what a platform can do, and what its first is worth to each application."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -49,6 +50,8 @@ class Advice:
     runs: int = 0
     rate_error: float = RATE_ERROR
     """How much too fast that is, as a share of the line's rates."""
+    took_s: float = 0.0
+    """How long all runs took on this machine."""
 
     @property
     def figures(self) -> Sequence[Figure]:
@@ -134,7 +137,7 @@ def advise(
     race = Race([one.name for one in field_of], looks(most), CLOSE)
     found = Advice(question, field_of, race, {one.name: [] for one in field_of}, rate_error=rate_error)
     at_once = jobs or runner.default_jobs()
-    since = 0
+    since, begun_s = 0, time.monotonic()
     for look in race.looks:
         # What there is today runs on when it has lost: all are measured against it.
         running = [one for one in field_of if one.name in race.running or one.name == TODAY]
@@ -154,6 +157,7 @@ def advise(
         wrong = [(found.first, seed, 1 + rate_error) for seed in range(min(WRONG_ROUNDS, since))]
         found.too_fast = made(wrong, question, at_once, monitor)
         found.runs += len(found.too_fast)
+    found.took_s = time.monotonic() - begun_s
     return found
 
 

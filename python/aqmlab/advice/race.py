@@ -2,37 +2,54 @@
 
 It is a blocked race (Maron and Moore 1997, "The racing algorithm"; the blocks: Moore and Lee 1994). In each round, all
 candidates that are left run under the same seed. A candidate that is worse than another beyond doubt leaves the race.
-The bound is Student's t on the differences of pairs.
 
-The guarantee holds for K candidates, looks that are fixed in advance, and an error of 5 %. Let B be the candidate that
-is best in the mean. Each look has K - 1 one-sided bounds, on the difference between B and another candidate. If each is
-taken at 5 % / ((K - 1) looks), all of them hold together with 95 % (Bonferroni). While they hold, B never leaves, and
-no choice is further below B than its stated shortfall, whichever was chosen and after whichever look.
+Whether it is, is a test of the claim that this candidate is the best. If the claim holds, no other one is better in the
+mean, and what the others are ahead by in a round is as likely to have the opposite sign. So the largest of their
+advantages is compared with the largest ones that the same rounds have with other signs: every choice of signs, which is
+one for all candidates of a round, up to `MOST_SIGNS` of them. This is Fisher's randomisation test (1935), with the
+maximum over comparisons of Westfall and Young (1993). An advantage is measured by its sum over the root of its squares,
+which orders as Student's t does. Because the maximum is taken under the same signs, candidates that resemble each other
+count hardly more than one: a bound for each pair, after Bonferroni, would be wider.
 
-The guarantee needs differences whose mean is nearly normal. Scores lie between 0 and 1, and with few pairs this is an
-assumption. If all differences are equal, Student's bound would have no width. The bound is then that of a share of runs
-of which none was seen.
+The guarantee holds for looks that are fixed in advance, and an error of 5 %. Let B be the candidate that is best in the
+mean. Only tests of B can be wrong, one a look, each at 5 % / looks. So B stays in all of the race with 95 %, however
+many candidates there are. The shortfall is the most that a candidate which is left may be ahead of the first, by the
+same test, so that the choice is no further below B, whichever was chosen and after whichever look.
+
+The guarantee needs differences that are distributed symmetrically about their mean; they need not be normal. Candidates
+that left are not compared at later looks, whose error is then 5 % / looks nearly, not exactly. If all differences are
+equal, their signs would be sure of everything. The bound is then that of a share of runs of which none was seen.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 
-from aqmlab.statistics import student
+Array = npt.NDArray[np.float64]
 
 ERROR = 0.05
-"""Of all bounds of a race together."""
+"""Of all tests of a race together."""
 
-FIRST_LOOK = 4
-"""Rounds before anybody is judged: of fewer, no bound is narrow enough to say anything."""
+FIRST_LOOK = 8
+"""Rounds before anybody is judged in a long race. Fewer have so few choices of signs that none is as rare as the error
+of a look."""
+
+FEWEST = 5
+"""Rounds of which the signs can say anything: 1 / 2^5 is below 5 %."""
+
+MOST_SIGNS = 1024
+"""Choices of signs that are tried; where there are more, they are drawn."""
 
 
 def looks(rounds: int) -> tuple[int, ...]:
     """After which rounds the race is judged: each half again as late as the one before, and at the end."""
     found, at = [], FIRST_LOOK
-    while at < rounds:
+    while at * 1.25 <= rounds:
         found.append(at)
         at = math.ceil(at * 1.5)
     return (*found, rounds)
@@ -40,6 +57,19 @@ def looks(rounds: int) -> tuple[int, ...]:
 
 SAME = 1e-9
 """Differences that spread less are all the same, as those of shares of few pages often are: no reason to be sure."""
+
+STEPS = 12
+"""Halvings of the whole score in which a bound is looked for; what remains is added to it."""
+
+
+@cache
+def _signs(rounds: int) -> Array:
+    """Choices of a sign for each round, the first of them the one that was seen. They are the same on all machines."""
+    if 2**rounds <= MOST_SIGNS:
+        return np.array(list(product((1.0, -1.0), repeat=rounds)))
+    drawn = np.random.default_rng(rounds).choice((1.0, -1.0), (MOST_SIGNS, rounds))
+    drawn[0] = 1.0
+    return drawn
 
 
 @dataclass
@@ -70,16 +100,18 @@ class Race:
         """The next round of one candidate; rounds come in the same order for all."""
         self.scores[name].append(score)
 
+    @property
+    def error(self) -> float:
+        """Of one look."""
+        return ERROR / len(self.looks)
+
     def judge(self) -> bool:
         """Takes out who cannot be the best; the answer is whether it is decided."""
-        lost = [
-            name
-            for name in self.running
-            if any(self.advantage(other, name)[0] > 0 for other in self.running if other != name)
-        ]
+        # The first is never among them: no other one is ahead of it in the mean.
+        lost = [name for name in self.running if self._is_refuted(name)]
         self.left |= dict.fromkeys(lost, self.rounds)
         self.running = [name for name in self.running if name not in lost]
-        return len(self.running) == 1 or self.shortfall() <= self.close
+        return all(self._lead(name)(self.close) for name in self._others())
 
     def mean(self, name: str) -> float:
         """Mean score of one over the rounds it ran."""
@@ -90,20 +122,81 @@ class Race:
         """The best mean of those left; of equals the one named first."""
         return max(self.running, key=self.mean)
 
-    def advantage(self, name: str, over: str) -> tuple[float, float]:
-        """The least and the most by which one may be better than another, over the rounds that both ran."""
-        pairs = min(len(self.scores[name]), len(self.scores[over]))
-        if pairs < 2:
-            return -math.inf, math.inf
-        differences = np.subtract(self.scores[name][:pairs], self.scores[over][:pairs])
-        error = ERROR / ((len(self.names) - 1) * len(self.looks))
-        spread = float(differences.std(ddof=1))
+    def _ahead(self, names: Sequence[str], of: str) -> Array:
+        """By how much each is ahead of one, a row for each round that this one ran."""
+        rounds = min(len(self.scores[name]) for name in (*names, of))
+        return np.array([np.subtract(self.scores[name][:rounds], self.scores[of][:rounds]) for name in names]).T
+
+    def _sizes(self, ahead: Array) -> tuple[Array, Array]:
+        """Each advantage under the signs that were seen, and the largest of them under each choice of signs."""
+        rounds = len(ahead)
+        length = np.sqrt((ahead**2).sum(axis=0))
+        under = _signs(rounds) @ (ahead / np.where(length > 0, length, np.inf))
         # What was never seen may yet have a share of all runs, and be off by all of the score.
-        unseen = 1 - error ** (1 / pairs)
-        width = unseen if spread < SAME else student(1 - error, pairs - 1) * spread / math.sqrt(pairs)
-        return float(differences.mean()) - width, float(differences.mean()) + width
+        unseen = 1 - (self.error / (len(self.names) - 1)) ** (1 / rounds)
+        is_nothing = (ahead.std(axis=0) < SAME) & (ahead.mean(axis=0) <= unseen)
+        return np.where(is_nothing, -np.inf, under[0]), under.max(axis=1)
+
+    def _is_refuted(self, name: str) -> bool:
+        """Whether one cannot be the best: some other one is ahead of it, as the signs say."""
+        others = [other for other in self.running if other != name]
+        if not others:
+            return False
+        seen, largest = self._sizes(self._ahead(others, name))
+        return self._is_rare(float(seen.max()), largest)
+
+    def _is_rare(self, seen: float, largest: Array) -> bool:
+        return bool((largest >= seen - SAME).mean() <= self.error)
+
+    def _others(self) -> list[str]:
+        return [name for name in self.running if name != self.first]
+
+    def _lead(self, name: str) -> Callable[[float], bool]:
+        """Whether it is refuted that one is the best, and ahead of the first by so much."""
+        others = [other for other in self.running if other not in (name, self.first)]
+        first = self._ahead([self.first], name)
+        seen, largest = -math.inf, np.full(len(_signs(len(first))), -np.inf)
+        if others:
+            sizes, largest = self._sizes(self._ahead(others, name))
+            seen = float(sizes.max())
+
+        def refuted(by: float) -> bool:
+            own, under = self._sizes(first + by)
+            return self._is_rare(max(seen, float(own[0])), np.maximum(largest, under))
+
+        return refuted
+
+    def gain(self, name: str, over: str) -> tuple[float, float]:
+        """The least and the most by which one is better than another, each with 95 %.
+
+        The least allows for a choice among all that are left, as that of the first is.
+        """
+        names = [name, *(other for other in self.running if other not in (name, over))]
+        ahead, behind = self._ahead(names, over), self._ahead([over], name)
+
+        def no_more(by: float) -> bool:
+            return self._is_refuted_by_first_of(ahead + by)
+
+        def no_less(by: float) -> bool:
+            return self._is_refuted_by_first_of(behind + by)
+
+        return -_least_refuted(no_more, -1.0), _least_refuted(no_less, -1.0)
+
+    def _is_refuted_by_first_of(self, ahead: Array) -> bool:
+        seen, largest = self._sizes(ahead)
+        return self._is_rare(float(seen[0]), largest)
 
     def shortfall(self) -> float:
         """How far the first may be below the best, at most; 1, which is all of the score, where nothing is known."""
-        others = [name for name in self.running if name != self.first]
-        return min(1.0, max((max(0.0, self.advantage(name, self.first)[1]) for name in others), default=0.0))
+        return max((_least_refuted(self._lead(name)) for name in self._others()), default=0.0)
+
+
+def _least_refuted(refuted: Callable[[float], bool], low: float = 0.0) -> float:
+    """From where on claims are refuted, between `low` and 1, the whole score; 1 where none is."""
+    high = 1.0
+    if not refuted(high):
+        return high
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if refuted(middle) else (middle, high)
+    return high

@@ -1,6 +1,7 @@
 """An advice in sentences and cells, the same on the screen and on the page."""
 
 import math
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,16 +30,18 @@ def verdict(advice: Advice) -> list[str]:
     said = [f"Recommended: {race.first}{_shaped(advice)}."]
     if advice.first.settings is None:
         said = ["Recommended: leave it as it is, a drop-tail queue."]
-    if advice.ties:
-        said.append(f"It cannot be told from {_listed(advice.ties)}: any of them may be the best.")
+    said += _against_today(advice)
     number = len(advice.candidates)
     least = race.shortfall()
+    if race.left:
+        out = [name for name in advice.ranking if name in race.left]
+        said.append(f"Out, as worse than another beyond doubt: {_listed(out)}.")
+    if advice.ties:
+        said.append(f"It cannot be told from {_listed(advice.ties)} on that score: any of them may be the best.")
     if least >= 1:
         said.append("So few runs say nothing of how far it is below the best: give it more of --rounds.")
     elif least > 0:
-        said.append(
-            f"With 95 % it is at most {least:.3f} below the best of the {number} candidates, on a score from 0 to 1."
-        )
+        said.append(f"With 95 % it is at most {least:.3f} below the best of the {number} candidates.")
     else:
         said.append(f"With 95 % it is the best of the {number} candidates.")
     said += _configured(advice)
@@ -54,6 +57,72 @@ def verdict(advice: Advice) -> list[str]:
     return said
 
 
+def _against_today(advice: Advice) -> list[str]:
+    """By how much the first beats what there is today; where that is not sure, which single figures differ."""
+    race = advice.race
+    if race.first == TODAY:
+        return ["Its score, from 0 to 1, is the best in the mean."]
+    gained, (least, _) = race.mean(race.first) - race.mean(TODAY), race.gain(race.first, TODAY)
+    if least > 0:
+        return [f"It is better than today by {gained:.2f} on a score from 0 to 1; with 95 %, by {least:.2f} at least."]
+    said = [f"It is better than today by {gained:.2f} in the mean, on a score from 0 to 1, and that is not sure."]
+    better = [one for one in advice.figures if _judged(one, advice.difference(race.first, one)) == "better"]
+    if better:
+        titles = _listed([one.title for one in better])
+        said.append(f"Each by its own 95 % interval, it is better than today for {titles}.")
+    return said
+
+
+def is_undecided(advice: Advice) -> bool:
+    """Whether the rounds ended before it was told who is the best, or that the first is hardly worse."""
+    return len(advice.race.running) > 1 and advice.race.shortfall() > advice.race.close
+
+
+def going_on(advice: Advice, command: Sequence[str]) -> list[str]:
+    """How to go on where the rounds were too few: a sentence and the command, as words of the one that was given.
+
+    It is no part of what a program reads, which is the same on every machine: how long it takes is not.
+    """
+    if not is_undecided(advice):
+        return []
+    race = advice.race
+    more = max(FEW_ROUNDS, math.ceil(GO_ON * race.rounds))
+    running = len(race.running) + (TODAY not in race.running)
+    runs = advice.runs + (more - race.rounds) * running
+    minutes = max(1, math.ceil(advice.took_s / advice.runs * runs / 60)) if advice.runs else 1
+    return [
+        f"{race.rounds} rounds leave this undecided. More of them take some {minutes} min here, the first ones again "
+        "included:",
+        shlex.join([*_without(command, more), "--rounds", str(more)]),
+    ]
+
+
+GO_ON = 2.5
+"""Times the rounds: intervals are narrower by more than a third."""
+
+FEW_ROUNDS = 15
+"""Fewer are too few to go on with."""
+
+
+def _without(command: Sequence[str], more: int) -> list[str]:
+    """A command without its rounds, and into another folder than that which is there now."""
+    said: list[str] = []
+    is_value = is_folder = False
+    for word in command:
+        name, equals, _ = word.partition("=")
+        if is_value:
+            is_value = False
+        elif name == "--rounds":
+            is_value = not equals
+        elif is_folder or (name == "--out" and equals):
+            said.append(f"{word.rstrip('/')}-{more}")
+            is_folder = False
+        else:
+            is_folder = word in ("-o", "--out")
+            said.append(word)
+    return said
+
+
 def _configured(advice: Advice) -> list[str]:
     """What is set now, beside what is recommended; a sentence or two."""
     found, race = advice.question.configured, advice.race
@@ -63,7 +132,7 @@ def _configured(advice: Advice) -> list[str]:
     if race.first == configured.NAME:
         said.append("It is the first itself: nothing is to be changed.")
     elif configured.NAME in race.running:
-        _, most = race.advantage(race.first, configured.NAME)
+        _, most = race.gain(race.first, configured.NAME)
         said.append(
             f"It cannot be told from the first, which is better by {max(0.0, most):.3f} at most: a change may not be "
             "worth it."
@@ -360,6 +429,13 @@ def witnesses(found: Verified) -> list[dict[str, str]]:
     ]
 
 
+def _gain(advice: Advice) -> dict[str, float]:
+    """What the first's score has beyond today's: the mean, and the ends of which each holds with 95 %."""
+    race = advice.race
+    least, most = race.gain(race.first, TODAY) if race.first != TODAY else (0.0, 0.0)
+    return {"mean": race.mean(race.first) - race.mean(TODAY), "least_95": least, "most_95": most}
+
+
 def as_dict(advice: Advice, checked: Verified | None = None) -> dict[str, Any]:
     """For a program: numbers in bits a second, seconds, shares of one."""
     question, race = advice.question, advice.race
@@ -384,6 +460,8 @@ def as_dict(advice: Advice, checked: Verified | None = None) -> dict[str, Any]:
         "recommended": race.first,
         "ties": advice.ties,
         "shortfall_95": race.shortfall(),
+        "gain_over_today": _gain(advice),
+        "undecided": is_undecided(advice),
         "rounds": race.rounds,
         "runs": advice.runs,
         "candidates": {

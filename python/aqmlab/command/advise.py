@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -134,7 +133,7 @@ def _page(found: Advice, out: Path | None, checked: Verified | None) -> Path:
     from aqmlab.results import store
 
     folder = out if out is not None else store.free_name(Path("results") / "advice")
-    return report.write(found, "aqmlab " + shlex.join(sys.argv[1:]), folder, checked)
+    return report.write(found, ["aqmlab", *sys.argv[1:]], folder, checked)
 
 
 def _provisional(race: Race) -> None:
@@ -157,6 +156,8 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
     out.print(words.link(found.question), style="bold", soft_wrap=True)
     for sentence in (*words.verdict(found), *words.captured(found.question)):
         out.print(sentence)
+    for line in words.going_on(found, ["aqmlab", *sys.argv[1:]]):
+        out.print(line, soft_wrap=True)
     out.print()
     table = short_table()
     wrong, is_other = words.wrong(found), found.first.settings is not None

@@ -1,6 +1,8 @@
 """The page of an advice, and what lies beside it: its numbers, its figure, two scenarios to go on with."""
 
+import shlex
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -19,7 +21,7 @@ VECTORS = "traffic.cvec"
 """What these ask for, where the traffic is that of a capture."""
 
 
-def write(found: Advice, command: str, folder: Path, verified: Verified | None = None) -> Path:
+def write(found: Advice, command: Sequence[str], folder: Path, verified: Verified | None = None) -> Path:
     """Writes `report.html`, `advice.json`, the figure and the scenarios of the first round into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = figures.pictures(drawing.candidates(found))
@@ -54,7 +56,8 @@ def write(found: Advice, command: str, folder: Path, verified: Verified | None =
         weights=words.weights(found.question),
         rounds=found.race.rounds,
         runs=found.runs,
-        command=command,
+        command=shlex.join(command),
+        going_on=words.going_on(found, command),
         version=engine.version(),
     )
     path = folder / "report.html"
