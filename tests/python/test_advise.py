@@ -83,6 +83,50 @@ def test_a_mix_that_is_none_names_its_key(tmp_path: Path, text: str) -> None:
         question.read("50mbit", "10mbit", mix=file)
 
 
+@pytest.mark.parametrize(
+    ("text", "what_for", "said"),
+    [
+        ("", None, "mix.toml: says nothing of who does what; expected a line for one at least of users, downloads"),
+        ("# calls = 1\n", None, "mix.toml: says nothing of who does what"),
+        ("users=0\ndownloads=0\nuploads=0\ncalls=[0,1]\ngames=0", None, "mix.toml: there may be nobody who does any"),
+        ("calls = 0", "calls,web", "--for calls: nobody does so in"),
+        ("downloads = 0\nuploads = 0", "downloads", "expected more than 0 as its downloads or uploads"),
+    ],
+)
+def test_a_mix_of_nobody_is_refused(tmp_path: Path, text: str, what_for: str | None, said: str) -> None:
+    file = tmp_path / "mix.toml"
+    file.write_text(text)
+    with pytest.raises(BadInput, match=re.escape(said)):
+        question.read("50mbit", "10mbit", mix=file, what_for=what_for)
+
+
+def test_who_is_said_to_be_nobody_is_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mix.toml"
+    everyone = {"pages", "calls", "games", "downloads", "backups"}
+    for keys, gone in (
+        ("calls = 0\n", {"calls"}),
+        ("users = 0\n", {"pages"}),
+        ("games = 0\n", {"games"}),
+        ("users = 0\ncalls = 0\ngames = 0\n", {"pages", "calls", "games"}),
+    ):
+        file.write_text(keys + "downloads = 1\nuploads = 1\nbbr = 0.0\n")
+        asked = question.read("4mbit", "1mbit", mix=file, platform="openwrt")
+        today = candidates.of("openwrt", "ethernet", 0.08)[0]
+        made = situation.scenario(asked, situation.draw(asked, 0), today)
+        assert {block["application"] for block in made.scenario["traffic"]} == everyone - gone, keys
+    # The last has a run: nothing is said of them, and nothing weighs.
+    assert [one.key for one in applications.figures(asked)] == ["down_bps", "up_bps"]
+    assert words.weights(asked) == "downloads 1"
+    (row,) = advising.made([(today, 0, None)], asked, 1, advising.SILENT)
+    assert row["calls_mos"] is None and row["pages_in_2s"] is None and row["game_p99_s"] is None
+    assert row["down_bps"] and 0 < applications.score(asked, row) <= 1
+    # And so has a call alone.
+    file.write_text("users = 0\ndownloads = 0\nuploads = 0\ngames = 0\n")
+    words_of = ["advise", "--down", "2mbit", "--up", "1mbit", "--on", "openwrt", "--mix", str(file), "--rounds", "2"]
+    assert invoke([*words_of, "--json", "--rate-error", "0"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["candidates"][TODAY]["figures"]) == ["calls_mos"]
+
+
 def test_a_router_that_can_do_nothing_is_told_what_to_do() -> None:
     with pytest.raises(BadInput, match="put a router behind it that shapes, and say --on openwrt, linux or freebsd"):
         candidates.of("router-without-aqm", "dsl", 0.06)

@@ -64,7 +64,17 @@ def figures(question: Question) -> Sequence[Figure]:
     """What is said of a question's applications."""
     if question.captured is not None:
         return OF_CAPTURE
-    return (*FIGURES[:2], *FILMS, *FIGURES[2:]) if question.mix.video[1] else FIGURES
+    return [one for one in (*FIGURES[:2], *FILMS, *FIGURES[2:]) if question.mix.most(_WHO.get(one.key, "video"))]
+
+
+_WHO = {
+    "calls_mos": "calls",
+    "pages_in_2s": "users",
+    "game_p99_s": "games",
+    "down_bps": "downloads",
+    "up_bps": "uploads",
+}
+"""Who has each figure: a key of a mix. The others are of films."""
 
 
 Row = Mapping[str, float | None]
@@ -84,7 +94,7 @@ def of_run(
         }
     rates = {"forward": 0.0, "reverse": 0.0}
     found = dict.fromkeys(rates, False)
-    for block, held in summary["tcp"]["held_back"].items():
+    for block, held in (summary["tcp"]["held_back"] or {}).items():
         direction = traffic[int(block)]["direction"]
         rates[direction] += held["goodput_bps"]
         found[direction] = True
@@ -102,10 +112,13 @@ def measured(
 
     `gap_s` is what real hosts take between an object and a request that follows from it.
     """
-    probes = pl.read_parquet(folder / "probes.parquet")
 
-    def of(application: str) -> pl.DataFrame:
-        return probes.filter(pl.col("traffic").is_in(places(traffic, application)))
+    def of(application: str) -> pl.DataFrame | None:
+        """Its packets; nothing where the run has nobody who does so."""
+        blocks = places(traffic, application)
+        if not blocks:
+            return None
+        return pl.read_parquet(folder / "probes.parquet").filter(pl.col("traffic").is_in(blocks))
 
     if piece is not None:
         answered = {"answers_in_2s": answers(folder, piece)}
@@ -115,11 +128,12 @@ def measured(
             "pages_in_2s": loaded.within(loaded.pages(folder, traffic, window, gap_s), PAGE_IN_S, window),
         }
     else:
-        answered = {"pages_in_2s": pages(folder)}
+        answered = {"pages_in_2s": pages(folder) if places(traffic, "pages") else None}
+    spoken, played = of("calls"), of("games")
     return {
-        "calls_mos": calls(of("calls")),
+        "calls_mos": None if spoken is None else calls(spoken),
         **answered,
-        "game_p99_s": games(of("games")),
+        "game_p99_s": None if played is None else games(played),
         **(films(folder, traffic) if places(traffic, "video") else {}),
     }
 

@@ -1,7 +1,7 @@
 """What is asked: a link, who uses it, what can be done about it, and what matters."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -79,6 +79,25 @@ class Mix:
     video: Range = (0, 0)
     """Films that are watched."""
 
+    def most(self, who: str) -> float:
+        """The most that there are of a kind."""
+        ends: Range = getattr(self, who)
+        return ends[1]
+
+    def has(self, application: str) -> bool:
+        """Whether anybody may do what a weight is for."""
+        return any(self.most(who) for who in WHO[application])
+
+
+WHO: Mapping[str, Sequence[str]] = {
+    "calls": ("calls",),
+    "web": ("users",),
+    "video": ("video",),
+    "games": ("games",),
+    "downloads": ("downloads", "uploads"),
+}
+"""Keys of a mix whose people an application is of."""
+
 
 OF_CAPTURE = Mix(users=(0, 0), downloads=(0, 0), uploads=(0, 0), bbr=(0, 0))
 """Beside the traffic of a capture a call and a game look on."""
@@ -150,7 +169,7 @@ def read(
         crowd, who = OF_CAPTURE, ""
         seen = captured.read(capture, begun_in, DURATION_S)
     elif mix is not None:
-        crowd, who = _mix_of(mix), f"{mix}: "
+        crowd, who = _mix_of(mix, Mix(users=(1, min(4, fits)))), f"{mix}: "
     elif homes is not None:
         crowd, who = _of_homes(_at_least_one(homes, "--homes")), f"--homes {homes}: in the busy hour up to "
     else:
@@ -158,6 +177,8 @@ def read(
         crowd = usual if users is None else _of_users(_at_least_one(users, "--users"))
         who = f"--users {users}: "
     crowd = _with_films(crowd, weights["video"] > 0 and what_for is not None, capture is not None, mix)
+    if mix is not None and what_for is not None:
+        _refuse_what_nobody_does(crowd, weights, mix)
     _fits(rates[0], crowd, who, homes is not None)
     return Question(
         *rates,
@@ -199,6 +220,14 @@ def _with_films(mix: Mix, is_asked: bool, is_captured: bool, file: Path | None) 
     if file is not None:
         raise BadInput(f"--for video: nobody watches in {file}; expected a line as video = [1, 2] there")
     return replace(mix, video=(1, 2))
+
+
+def _refuse_what_nobody_does(mix: Mix, weights: Mapping[str, float], file: Path) -> None:
+    """What is to matter is done by somebody."""
+    for name, weight in weights.items():
+        if weight and not mix.has(name):
+            who = " or ".join(WHO[name])
+            raise BadInput(f"--for {name}: nobody does so in {file}; expected more than 0 as its {who}")
 
 
 def _fits(down_bps: float, mix: Mix, who: str = "", is_homes: bool = False) -> None:
@@ -254,10 +283,12 @@ def _of_users(users: int) -> Mix:
     )
 
 
-def _mix_of(path: Path) -> Mix:
-    """A TOML file with a number or a range `[low, high]` for any part of a mix."""
+def _mix_of(path: Path, mix: Mix) -> Mix:
+    """A TOML file with a number or a range `[low, high]` for any part of a mix; the others are those of `mix`."""
     tree = toml_text.read(path, files.MIX)
-    mix = Mix()
+    if not tree:
+        keys = ", ".join(Mix.__dataclass_fields__)
+        raise BadInput(f"{path}: says nothing of who does what; expected a line for one at least of {keys}")
     for key, value in tree.items():
         if key not in Mix.__dataclass_fields__:
             raise BadInput(f"{path}: {key}: unknown key; expected {', '.join(Mix.__dataclass_fields__)}")
@@ -269,6 +300,11 @@ def _mix_of(path: Path) -> Mix:
             kind = "a share" if key == "bbr" else "a whole number"
             raise BadInput(f"{path}: {key} = {value!r}: expected {kind} from 0 to {most}, or two as [least, most]")
         mix = replace(mix, **{key: (float(numbers[0]), float(numbers[1]))})
+    who = [key for keys in WHO.values() for key in keys]
+    if not any(getattr(mix, key)[0] for key in who):
+        raise BadInput(
+            f"{path}: there may be nobody who does anything; expected 1 at least for one of {', '.join(who)}"
+        )
     return mix
 
 

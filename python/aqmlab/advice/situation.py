@@ -23,7 +23,7 @@ FEWEST_PAGES_HZ = 0.2
 """Pages a second at least, so that a run has some to judge by, as long as they take a tenth of the rate at most."""
 
 WEB = 0
-"""The block of pages, or of what was captured."""
+"""The block of pages, or of what was captured, where there is one."""
 
 READING = {"exponential": f"{PAGE_EVERY_S:g}s"}
 """Of people at home, from the end of a page to the next: more often than the hour's mean, so that runs have pages."""
@@ -221,19 +221,17 @@ def _traffic(question: Question, drawn: Drawn, vectors: str | None) -> list[Tree
 
 def _people(question: Question, drawn: Drawn, vectors: str | None) -> list[Tree]:
     """Pages or what was captured, calls, games, and films if any are watched."""
-    blocks: list[Tree] = [
-        _pages(question, drawn) if drawn.piece is None else _captured(question, vectors or str(drawn.piece.vectors)),
-        {"kind": "probe", "flows": 2 * max(1, drawn.calls), "direction": "both", "start": "0s", **_is("calls")},
-        {
-            "kind": "probe",
-            "flows": 2 * max(1, drawn.games),
-            "interval": "33ms",
-            "packet": "100b",
-            "direction": "both",
-            "start": "0s",
-            **_is("games"),
-        },
-    ]
+    blocks: list[Tree] = []
+    if drawn.piece is not None:
+        blocks.append(_captured(question, vectors or str(drawn.piece.vectors)))
+    elif drawn.users:
+        blocks.append(_pages(question, drawn))
+    look_on = {"flows": 2 * drawn.calls, "direction": "both", "start": "0s"}
+    if drawn.calls:
+        blocks.append({"kind": "probe", **look_on, **_is("calls")})
+    if drawn.games:
+        played = {"flows": 2 * drawn.games, "interval": "33ms", "packet": "100b"}
+        blocks.append({"kind": "probe", **look_on, **played, **_is("games")})
     if drawn.video:
         blocks.append({"kind": "video", "viewers": drawn.video, **PLAYER, **_is("video")})
     return blocks

@@ -360,7 +360,8 @@ def _between(low: float, high: float) -> str:
 
 def weights(question: Question) -> str:
     """What mattered, of what somebody does."""
-    done = [name for name in APPLICATIONS if name != "video" or question.mix.video[1]]
+    # A capture's connections are asked for as web and downloads, whoever opened them.
+    done = [name for name in APPLICATIONS if question.mix.has(name) or (question.captured and name != "video")]
     return ", ".join(f"{name} {question.weights[name]:g}" for name in done if question.weights[name])
 
 
