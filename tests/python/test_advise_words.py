@@ -1,11 +1,15 @@
 """What `aqmlab advise` leads with: what can be acted on, and how to go on where rounds leave it undecided."""
 
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
-from aqmlab.advice import advising, applications, candidates, question, words
+from aqmlab.advice import advising, applications, candidates, lines, question, words
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.race import Race, looks
@@ -89,3 +93,60 @@ def test_what_is_decided_needs_no_more_rounds() -> None:
     found = advised(scores, {TODAY: 2.0, "cake": 4.0, "fq_codel": 4.0})
     assert found.race.running == ["cake"] and words.going_on(found, COMMAND) == []
     assert "With 95 % it is the best of the 3 candidates." in words.verdict(found)
+
+
+def test_the_routers_lines_are_a_script_with_its_ports_as_variables(tmp_path: Path) -> None:
+    asked = question.read("250mbit", "40mbit", access="docsis")
+    for one in candidates.of("linux", "docsis", 0.08):
+        made = lines.file(asked, one)
+        if one.settings is None or one.in_modem:
+            assert made is None
+            continue
+        assert made is not None
+        name, text = made
+        assert name == "router.sh" and text.startswith("#!/bin/sh\n# Edit the names of the two ports below")
+        code = [row.partition("#")[0] for row in text.splitlines() if not row.startswith("#")]
+        # Each command is for a variable, and the first ones take away what is there.
+        for row in code:
+            assert not row.startswith(("tc ", "ethtool")) or '"$LAN"' in row or '"$WAN"' in row, row
+        assert text.index("tc qdisc delete") < text.index("tc qdisc add")
+        commands = [row for row in lines.of(asked, one).splitlines() if row.startswith("tc ")]
+        ported = [row.replace("dev lan", 'dev "$LAN"').replace("dev wan", 'dev "$WAN"') for row in commands]
+        assert [row for row in text.splitlines() if row.startswith("tc ")] == ported
+    # 1 ms of 237.5 Mb/s.
+    assert "burst 29688 cburst 29688" in text
+
+
+@pytest.mark.parametrize(("platform", "name"), lines.FILES.items())
+def test_every_platform_has_its_lines_as_a_file(platform: str, name: str) -> None:
+    asked = question.read("50mbit", "10mbit", platform=platform)
+    made = lines.file(asked, candidates.of(platform, "ethernet", 0.06)[1])
+    assert made is not None and made[0] == name
+    assert "em0 is" not in made[1] and (platform != "freebsd" or 'in recv "$WAN"' in made[1])
+
+
+TWICE = """
+for port in inside outside; do ip tuntap add $port mode tap && ip link set $port up; done || exit 77
+for script in "$@"; do LAN=inside WAN=outside sh -e "$script" && LAN=inside WAN=outside sh -e "$script" || exit 1; done
+tc class show dev inside
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("tc"), reason="left out: tc, or root's rights")
+def test_a_script_may_be_run_again(tmp_path: Path) -> None:
+    """In a network namespace of its own, of disciplines that every kernel has."""
+    asked = question.read("250mbit", "40mbit", access="docsis")
+    scripts = []
+    for one in candidates.of("linux", "docsis", 0.08):
+        if one.name == "short fifo":
+            made = lines.file(asked, one)
+            assert made is not None
+            scripts.append(tmp_path / made[0])
+            scripts[-1].write_text(made[1], encoding="utf-8")
+    ran = subprocess.run(
+        ["unshare", "--net", "sh", "-c", TWICE, "sh", *map(str, scripts)], capture_output=True, text=True, timeout=60
+    )
+    if ran.returncode == 77:
+        pytest.skip("left out: TUN devices")
+    assert ran.returncode == 0, ran.stderr
+    assert "rate 237500Kbit" in ran.stdout and "burst 29" in ran.stdout

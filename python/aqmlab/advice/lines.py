@@ -7,10 +7,66 @@ from aqmlab.advice import situation
 from aqmlab.advice.candidates import Candidate
 from aqmlab.advice.question import Question
 from aqmlab.tc.table import ETHERNET_HEADER
-from aqmlab.tc.write import write
+from aqmlab.tc.write import ROUTER_BURST_S, write
 
 LINE = ("lan", "wan")
 """The router's port towards the users, and that towards the line."""
+
+
+FILES = {
+    "linux": "router.sh",
+    "freebsd": "router.sh",
+    "openwrt": "router-sqm",
+    "systemd-networkd": "router.network",
+    "mikrotik": "router.rsc",
+}
+"""What the lines of a platform are called as a file."""
+
+
+def file(question: Question, candidate: Candidate) -> tuple[str, str] | None:
+    """The lines as a file: its name, and what is in it; nothing where nothing is to be set.
+
+    Shell scripts have the names of ports as variables, and may be run again.
+    """
+    if candidate.settings is None or candidate.in_modem or candidate.router is not None:
+        return None
+    made = {"linux": _tc_script, "freebsd": _ipfw_script}
+    if question.platform not in made:
+        return FILES[question.platform], of(question, candidate)
+    link = situation.router(question, candidate, situation.margin(question, candidate))
+    return FILES[question.platform], made[question.platform](question, link)
+
+
+def _tc_script(question: Question, link: dict[str, Any]) -> str:
+    """What is there is deleted first: htb cannot be replaced by htb, and cake keeps what a change does not name."""
+    ports = f"""#!/bin/sh
+# Edit the names of the two ports below, or say them: LAN=eth1 WAN=eth0 sh router.sh. Run it as root, and again if need
+# be.
+set -eu
+: "${{LAN:={LINE[0]}}}"    # the port towards the users
+: "${{WAN:={LINE[1]}}}"    # the port towards the line
+
+for port in "$LAN" "$WAN"; do
+    tc qdisc delete dev "$port" root 2>/dev/null || true    # what an earlier run has set
+done
+"""
+    text = _tc(question, link, ('"$LAN"', '"$WAN"'))
+    rows = [
+        f"{row} || echo 'offloads stay on: packets queue in bunches' >&2" if row.startswith("ethtool ") else row
+        for row in text.splitlines()
+    ]
+    return "\n".join([ports, *rows]) + "\n"
+
+
+def _ipfw_script(question: Question, link: dict[str, Any]) -> str:
+    head = """#!/bin/sh
+# Edit the name of the port below, or say it: WAN=igb0 sh router.sh. Run it as root, and again if need be.
+set -eu
+: "${WAN:=em0}"    # the port towards the line
+
+ipfw -q delete 100 200 2>/dev/null || true    # what an earlier run has set
+"""
+    return head + "\n" + _ipfw(question, link, '"$WAN"')
 
 
 def of(question: Question, candidate: Candidate) -> str:
@@ -33,8 +89,8 @@ def _resolved(link: dict[str, Any]) -> engine.Resolved:
     return engine.resolve(toml_text.dumps(tree), "aqmlab advise")
 
 
-def _tc(question: Question, link: dict[str, Any]) -> str:
-    setup = write(_resolved(link), *LINE)
+def _tc(question: Question, link: dict[str, Any], ports: tuple[str, str] = LINE) -> str:
+    setup = write(_resolved(link), *ports, burst_s=ROUTER_BURST_S)
     first, *sections = setup.only(("ports", "qdisc")).text.split("\n\n")
     return "\n\n".join((first.replace("advice, on Linux", "The router, on Linux"), *sections))
 
@@ -68,11 +124,11 @@ def _sqm(question: Question, link: dict[str, Any]) -> str:
     return "\n".join(["# /etc/config/sqm; then: /etc/init.d/sqm restart", "config queue 'advice'", *rows]) + "\n"
 
 
-def _ipfw(question: Question, link: dict[str, Any]) -> str:
-    lines = ["# kldload ipfw dummynet first; em0 is the port towards the line"]
+def _ipfw(question: Question, link: dict[str, Any], port: str = "em0") -> str:
+    lines = [f"# kldload ipfw dummynet first; {port} is the port towards the line"]
     for number, key, rate, way in (
-        (1, "qdisc", "rate", "in recv em0"),
-        (2, "reverse_qdisc", "reverse_rate", "out xmit em0"),
+        (1, "qdisc", "rate", f"in recv {port}"),
+        (2, "reverse_qdisc", "reverse_rate", f"out xmit {port}"),
     ):
         values = _all_values(link, key)
         kind, bw = values["kind"], f"bw {_kbit(link[rate])}Kbit/s"

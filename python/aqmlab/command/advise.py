@@ -94,7 +94,7 @@ def advise(
     Candidates of the platform race on links drawn from what is known of yours. The answer is a discipline with its
     settings, what each application gets beside today's queue, and the lines to set it up.
     """
-    from aqmlab.advice import advising, question, words
+    from aqmlab.advice import advising, lines, question, words
     from aqmlab.errors import BadInput
 
     if out is not None and out.exists():
@@ -118,6 +118,9 @@ def advise(
         _screen(console, found, checked)
         if page is not None:
             console.print(f"\nReport:    {page}", soft_wrap=True)
+            of_router = lines.file(asked, found.first)
+            if of_router is not None:
+                console.print(f"Router:    {page.parent / of_router[0]}", soft_wrap=True)
 
 
 def _verified(found: Advice, as_json: bool) -> Verified:

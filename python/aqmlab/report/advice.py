@@ -22,10 +22,10 @@ VECTORS = "traffic.cvec"
 
 
 def write(found: Advice, command: Sequence[str], folder: Path, verified: Verified | None = None) -> Path:
-    """Writes `report.html`, `advice.json`, the figure and the scenarios of the first round into a folder."""
+    """Writes `report.html`, `advice.json`, figure, the router's lines and the first round's scenarios into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = figures.pictures(drawing.candidates(found))
-    written = lines.of(found.question, found.first)
+    written, of_router = lines.of(found.question, found.first), lines.file(found.question, found.first)
     environment = Environment(
         loader=PackageLoader("aqmlab.report", "."),
         autoescape=True,
@@ -50,6 +50,7 @@ def write(found: Advice, command: Sequence[str], folder: Path, verified: Verifie
         witnesses=[] if verified is None else words.witnesses(verified),
         drawn=drawn,
         lines=written,
+        of_router="" if of_router is None else of_router[0],
         checks=[*words.checks(found.question, written), f"aqmlab compare {' '.join(SCENARIOS)} --reps 5 --report"],
         unknown=words.unknown(found.question),
         granted=words.granted(found),
@@ -68,6 +69,8 @@ def write(found: Advice, command: Sequence[str], folder: Path, verified: Verifie
     for name, candidate in zip(SCENARIOS, (found.candidates[0], found.first), strict=True):
         made = situation.scenario(found.question, drawn_by_seed, candidate, None, str(folder / name), VECTORS)
         store.write_text(folder / name, made.toml)
+    if of_router is not None:
+        store.write_text(folder / of_router[0], of_router[1])
     store.write_text(path, page)
     figures.save([drawn], folder / "figures")
     return path

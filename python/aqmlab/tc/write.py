@@ -18,7 +18,12 @@ SMALLEST_BURST = 1600
 """Bytes an htb class may send at once: at least a full frame."""
 
 BURST_S = 1e-4
-"""Time whose bytes it may send at once on fast links: timers are late by tens of microseconds."""
+"""Time whose bytes it may send at once on fast links: timers of a host in a laboratory are late by tens of
+microseconds."""
+
+ROUTER_BURST_S = 1e-3
+"""That of a router, whose timers may be late by so much; OpenWrt's sqm-scripts have it so (SHAPER_BURST_DUR_US). With
+less, a shaper that is woken late does not reach its rate."""
 
 LARGEST_MINOR = 0xFFFE
 """The most classes that a qdisc can have, by the 16 bits of their numbers."""
@@ -44,8 +49,11 @@ FULL_FRAME_MEMORY = 2304
 """Bytes of memory that the kernel counts for a packet of one full frame: 2 KiB of data and its descriptor."""
 
 
-def write(resolved: Resolved, dev: str, reverse_dev: str) -> Setup:
-    """The lines for a checked scenario; `BadInput` where Linux has no such discipline."""
+def write(resolved: Resolved, dev: str, reverse_dev: str, burst_s: float = BURST_S) -> Setup:
+    """The lines for a checked scenario; `BadInput` where Linux has no such discipline.
+
+    `burst_s` is the time whose bytes a shaper may send at once; it may send a full frame at least.
+    """
     tree = resolved.scenario
     link, tcp, traffic = links.first(tree), tree["tcp"], tree.get("traffic", [])
     refuse_what_linux_lacks(link, resolved.origin, links.key(tree, next(iter(links.of(tree)))))
@@ -59,8 +67,10 @@ def write(resolved: Resolved, dev: str, reverse_dev: str) -> Setup:
         ),
     )
     (queue, rate), (reverse_queue, reverse_rate) = each_way(link)
-    forward = port(link, queue, rate, dev, tcp, f"forward: {dev}, {rate}")
-    reverse = port(link, reverse_queue, reverse_rate, reverse_dev, tcp, f"reverse: {reverse_dev}, {reverse_rate}")
+    burst = (burst_s, SMALLEST_BURST)
+    back = f"reverse: {reverse_dev}, {reverse_rate}"
+    forward = port(link, queue, rate, dev, tcp, f"forward: {dev}, {rate}", burst=burst)
+    reverse = port(link, reverse_queue, reverse_rate, reverse_dev, tcp, back, burst=burst)
     reverse = reverse.without_repetition(forward)
     delay = delays.of_paths(tree, traffic, dev, reverse_dev)
     own = (("ports", ports), ("qdisc", forward), ("qdisc", reverse), *(("delay", each) for each in delay))
@@ -76,7 +86,7 @@ def bottlenecks(resolved: Resolved, name: str, devs: tuple[str, str], burst_s: f
     tree, link = resolved.scenario, links.of(resolved.scenario)[name]
     refuse_what_linux_lacks(link, resolved.origin, links.key(tree, name))
     forward, reverse = (
-        port(link, queue, rate, dev, tree["tcp"], f"{dev}, {rate}", header=0, burst_s=burst_s)
+        port(link, queue, rate, dev, tree["tcp"], f"{dev}, {rate}", header=0, burst=(burst_s, 1))
         for (queue, rate), dev in zip(each_way(link), devs, strict=True)
     )
     return forward, reverse.without_repetition(forward)
@@ -114,9 +124,12 @@ def port(
     title: str,
     *,
     header: int = ETHERNET_HEADER,
-    burst_s: float | None = None,
+    burst: tuple[float, int] = (BURST_S, SMALLEST_BURST),
 ) -> Section:
-    """The lines of one port, which counts `header` bytes to each packet."""
+    """The lines of one port, which counts `header` bytes to each packet.
+
+    `burst` is the time whose bytes its shaper may send at once, and the fewest bytes of it.
+    """
     values = link[queue]
     kind = str(values["kind"])
     row = table.to_write(kind, values)
@@ -146,17 +159,14 @@ def port(
         return Section(title, (root,), ("cake is the shaper too; overhead counts from the IP packet",))
     below = Line(" ".join([f"tc qdisc add dev {dev} parent 1:1 handle 10: {row.tc}", *words]), tuple(remarks))
     classes = _classes_of_drr(dev, values, site) if row.tc == "drr" else []
-    return Section(title, (*_shaper(dev, rate, (overhead, cells), header, burst_s), below, *classes))
+    return Section(title, (*_shaper(dev, rate, (overhead, cells), header, burst), below, *classes))
 
 
-def _shaper(dev: str, rate: str, wire: tuple[int, str], header: int, burst_s: float | None) -> list[Line]:
+def _shaper(dev: str, rate: str, wire: tuple[int, str], header: int, of_burst: tuple[float, int]) -> list[Line]:
     """htb at the link's rate, on sizes of IP packets and, as to the rate, the link's overhead and cells."""
     overhead, cells = wire
-    bytes_a_second = q.rate(rate) / 8
-    if burst_s is None:
-        burst = max(SMALLEST_BURST, round(bytes_a_second * BURST_S))
-    else:
-        burst = max(1, round(bytes_a_second * burst_s))
+    burst_s, fewest = of_burst
+    burst = max(fewest, round(q.rate(rate) / 8 * burst_s))
     framing = (f" overhead {overhead}" if overhead else "") + (" linklayer atm" if cells == "atm" else "")
     stab = f"stab overhead -{header} linklayer ethernet " if header else ""
     said = f"stab takes the {header} bytes of Ethernet off: all below counts IP packets, as aqmlab does"
