@@ -13,6 +13,8 @@ from aqmlab.advice import advising, applications, candidates, lines, question, w
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.race import Race, looks
+from aqmlab.figures import advice as drawing
+from aqmlab.statistics import Interval
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -150,3 +152,20 @@ def test_a_script_may_be_run_again(tmp_path: Path) -> None:
         pytest.skip("left out: TUN devices")
     assert ran.returncode == 0, ran.stderr
     assert "rate 237500Kbit" in ran.stdout and "burst 29" in ran.stdout
+
+
+def test_no_interval_is_drawn_beyond_what_can_be() -> None:
+    mos, pages, game, down, _ = applications.FIGURES
+    for figure, value, width, drawn in (
+        (pages, 0.8, 0.5, [[50.0], [20.0]]),
+        (pages, 0.1, 0.25, [[10.0], [25.0]]),
+        (mos, 1.5, 4.0, [[0.5], [3.0]]),
+        (game, 0.4, 0.9, [[400.0], [600.0]]),
+        (down, 5e6, 8e6, [[5.0], [8.0]]),
+    ):
+        found = drawing._drawn(figure, Interval(value, width, 6, "runs"), words.SCALES[figure.unit][0])
+        assert found is not None
+        assert [end for side in found for end in side] == pytest.approx([end for side in drawn for end in side])
+    assert drawing._drawn(mos, Interval(4.0, None, 1, "none"), 1.0) is None
+    made = drawing.candidates(advised(SURE, {TODAY: 2.0, "cake": 4.0, "fq_codel": 4.0}))
+    assert "cut where the measure cannot go further" in made.caption

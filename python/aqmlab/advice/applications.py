@@ -15,7 +15,7 @@ from aqmlab.advice.captured import Piece
 from aqmlab.advice.question import DURATION_S, Question
 from aqmlab.results import pages as loaded
 from aqmlab.results import video
-from aqmlab.results.felt import PAGE_IN_S, late_of, opinion_of, places
+from aqmlab.results.felt import GAME_LOST_S, PAGE_IN_S, late_of, opinion_of, places
 
 GAME_UNPLAYABLE_S = 0.25
 """The 99th percentile one way at which a game has no score left."""
@@ -33,6 +33,22 @@ class Figure:
     """`share`, `mos`, `s`, `bps` or `per_hour`."""
     better: int
     """1 where more is better, -1 where less is."""
+
+    @property
+    def possible(self) -> tuple[float, float]:
+        """The least and the most that it can be."""
+        most = GAME_LOST_S if self.key == "game_p99_s" else _POSSIBLE[self.unit][1]
+        return _POSSIBLE[self.unit][0], most
+
+
+_POSSIBLE = {
+    "share": (0.0, 1.0),
+    "mos": (1.0, 4.5),
+    "s": (0.0, math.inf),
+    "bps": (0.0, math.inf),
+    "per_hour": (0.0, math.inf),
+}
+"""By unit; opinions are those of G.107, annex B."""
 
 
 FIGURES = (

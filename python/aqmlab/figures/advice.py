@@ -6,17 +6,20 @@ from matplotlib.figure import Figure
 
 from aqmlab.advice import words
 from aqmlab.advice.advising import Advice
+from aqmlab.advice.applications import Figure as Measure
 from aqmlab.advice.candidates import TODAY
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.looks import HUES, INK, REFERENCE
 from aqmlab.figures.sheet import Sheet
+from aqmlab.statistics import Interval
 
 
 def candidates(advice: Advice) -> Drawn:
     """A panel for each figure, a line for each candidate."""
     caption = (
-        "Means over the runs of each candidate, with 95 % intervals. Blue: what is recommended; green: what cannot be "
-        "told from it; black: today; grey: what left the race, and after fewer runs than the others."
+        "Means over the runs of each candidate, with 95 % intervals, which are cut where the measure cannot go "
+        "further. Blue is what is recommended; green what cannot be told from it; black today; grey what left "
+        "the race, and after fewer runs than the others."
     )
     return Drawn("candidates", "What each candidate is to each application", caption, partial(_panels, advice))
 
@@ -41,7 +44,7 @@ def _panels(advice: Advice, sheet: Sheet) -> Figure:
             panel.errorbar(
                 found.value * scale,
                 at,
-                xerr=None if found.half_width is None else found.half_width * scale,
+                xerr=_drawn(one, found, scale),
                 fmt="o",
                 color=colour,
                 markersize=sheet.points(5),
@@ -52,6 +55,15 @@ def _panels(advice: Advice, sheet: Sheet) -> Figure:
         panel.set_yticks(range(len(names)), names if is_left else [""] * len(names))
         panel.set_ylim(-0.6, len(names) - 0.4)
     return figure
+
+
+def _drawn(one: Measure, found: Interval, scale: float) -> list[list[float]] | None:
+    """How far an interval is drawn, below and above the mean: no further than the measure can go."""
+    if found.half_width is None:
+        return None
+    least, most = one.possible
+    ends = max(least, found.low), min(most, found.high)
+    return [[max(0.0, found.value - ends[0]) * scale], [max(0.0, ends[1] - found.value) * scale]]
 
 
 def _colour(advice: Advice, name: str) -> str:
