@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -169,3 +170,14 @@ def test_no_interval_is_drawn_beyond_what_can_be() -> None:
     assert drawing._drawn(mos, Interval(4.0, None, 1, "none"), 1.0) is None
     made = drawing.candidates(advised(SURE, {TODAY: 2.0, "cake": 4.0, "fq_codel": 4.0}))
     assert "cut where the measure cannot go further" in made.caption
+
+
+@pytest.mark.parametrize(
+    ("down", "is_beyond"), [("1.9mbit", True), ("2mbit", False), ("50mbit", False), ("250mbit", True)]
+)
+def test_a_link_beyond_those_that_were_judged_is_told_so(down: str, is_beyond: bool) -> None:
+    found = advised(SURE, {TODAY: 2.0, "cake": 4.0, "fq_codel": 4.0})
+    found = replace(found, question=question.read(down, "1mbit"))
+    said = "tried on links of 2 Mb/s to 50 Mb/s down. This one is beyond" in words.granted(found)
+    assert said == is_beyond
+    assert words.as_dict(found)["not_known"][0] == words.granted(found)

@@ -351,7 +351,19 @@ def unknown(question: Question) -> list[str]:
 def granted(advice: Advice) -> str:
     """What is taken for granted of the line."""
     said = "Taken for granted, as it is not known: the line has the rates that were said, and loses no packets itself."
-    return f"{said} What changes if the shaper is {wrong(advice)} is in the table." if advice.too_fast else said
+    if advice.too_fast:
+        said = f"{said} What changes if the shaper is {wrong(advice)} is in the table."
+    low, high = (units.say_rate(end) for end in JUDGED_BPS)
+    if not JUDGED_BPS[0] <= advice.question.down_bps <= JUDGED_BPS[1]:
+        said += (
+            f" How good such a choice is was tried on links of {low} to {high} down. This one is beyond, where it is "
+            "not known."
+        )
+    return said
+
+
+JUDGED_BPS = (2e6, 50e6)
+"""Links whose advice was judged by a search: `benches/advice.py` draws their rates between these."""
 
 
 def _between(low: float, high: float) -> str:
