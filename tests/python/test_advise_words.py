@@ -9,12 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 
 from aqmlab.advice import advising, applications, candidates, lines, question, words
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.race import Race, looks
 from aqmlab.figures import advice as drawing
+from aqmlab.report import advice as report
 from aqmlab.statistics import Interval
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -181,3 +183,20 @@ def test_a_link_beyond_those_that_were_judged_is_told_so(down: str, is_beyond: b
     said = "tried on links of 2 Mb/s to 50 Mb/s down. This one is beyond" in words.granted(found)
     assert said == is_beyond
     assert words.as_dict(found)["not_known"][0] == words.granted(found)
+
+
+def test_commands_of_the_page_are_broken_to_its_width_and_are_what_they_were(tmp_path: Path) -> None:
+    scores = {TODAY: (0.9, 0.1, 0.8, 0.2, 0.9, 0.1), "cake": (0.5, 0.6, 0.5, 0.6, 0.5, 0.6)}
+    found = advised(scores, {TODAY: 2.0, "cake": 4.0})
+    page = report.write(found, COMMAND, tmp_path / "mine")
+    soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+    boxes = soup.find_all("pre")
+    assert [box.get("class") for box in boxes] == [["commands"]] * 4
+    assert "pre.commands { white-space: pre-wrap; }" in soup.style.text
+    more, written, _, again = [box.text.rstrip("\n") for box in boxes]
+    assert more == words.going_on(found, COMMAND)[1] and again == " ".join(COMMAND)
+    assert written == lines.of(found.question, found.first).rstrip("\n")
+    # What is set up is beside it.
+    file = lines.file(found.question, found.first)
+    assert file is not None and (page.parent / file[0]).read_text(encoding="utf-8") == file[1]
+    assert file[0] in soup.text
