@@ -200,3 +200,8 @@ def test_commands_of_the_page_are_broken_to_its_width_and_are_what_they_were(tmp
     file = lines.file(found.question, found.first)
     assert file is not None and (page.parent / file[0]).read_text(encoding="utf-8") == file[1]
     assert file[0] in soup.text
+
+
+def test_calls_are_said_to_be_of_audio() -> None:
+    found = advised(SURE, {TODAY: 2.0, "cake": 4.0, "fq_codel": 4.0})
+    assert "Video calls are not in it: a call is one of audio, G.711." in words.granted(found)

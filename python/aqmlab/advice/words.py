@@ -353,6 +353,7 @@ def granted(advice: Advice) -> str:
     said = "Taken for granted, as it is not known: the line has the rates that were said, and loses no packets itself."
     if advice.too_fast:
         said = f"{said} What changes if the shaper is {wrong(advice)} is in the table."
+    said += " Video calls are not in it: a call is one of audio, G.711."
     low, high = (units.say_rate(end) for end in JUDGED_BPS)
     if not JUDGED_BPS[0] <= advice.question.down_bps <= JUDGED_BPS[1]:
         said += (
