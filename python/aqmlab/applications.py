@@ -8,18 +8,7 @@ from aqmlab.results.by_application import APPLICATIONS, Application, Heading, bl
 from aqmlab.separately import Part
 from aqmlab.statistics import Interval
 
-__all__ = ["APPLICATIONS", "COUNTED", "MEANT", "Application", "figures", "of", "samples"]
-
-DIFFERS = {
-    "pages": ("share_in_2s", "load_median_s"),
-    "video": ("startup_median_s", "stalls_per_hour", "bitrate_mean_bps"),
-    "live": ("bitrate_source_bps", "delay_p99_s"),
-    "calls": ("mos_mean",),
-    "games": ("p99_mean_s",),
-    "downloads": ("goodput_bps",),
-    "backups": ("goodput_bps",),
-}
-"""The figures that are shown beside those of the baseline."""
+__all__ = ["APPLICATIONS", "Application", "figures", "of", "samples"]
 
 DIFFERENCE_UNITS = {
     "share": "difference",
@@ -28,21 +17,6 @@ DIFFERENCE_UNITS = {
     "mos": "difference_mos",
     "bps": "difference_bps",
 }
-
-
-COUNTED = {"pages": "pages", "video": "films", "live": "frames of real-time video", "calls": "calls", "games": "games"}
-"""What is counted of each application."""
-
-MEANT = {
-    "pages": "Pages: loaded when the last object is there; of those begun 2 s before the end or earlier.",
-    "video": "Films: stalls in an hour of watching; bitrates are means over what came.",
-    "live": "Real-time video: the delay of a frame is from the encoder to the receiver; one that did not come whole is "
-    "lost.",
-    "calls": "Calls: MOS by the E-model of ITU-T G.107 for G.711, with the play-out that suits best; users are "
-    "satisfied from 4.03 on.",
-    "games": "Games: the delay below which 99 % of a flow's packets stay; a lost packet counts as one second.",
-}
-"""What its figures mean."""
 
 FEWEST = 10
 """Pages or calls of all runs of a variant: a share of fewer moves by more than ten points with one of them."""
@@ -83,7 +57,7 @@ def _headings(one: Application, found: Comparison | None) -> tuple[Heading, ...]
     units = {"share": "points", "s": "ms"}
     others = []
     for title, unit, name in one.headings:
-        if name in DIFFERS[one.name]:
+        if name in one.differs:
             short = title.replace("\n", " ").split(",")[0].removesuffix(" %").removesuffix(" ms").strip()
             unit_word = f", {units[unit]}" if unit in units else ""
             heading = f"{short} against\nbaseline{unit_word}"

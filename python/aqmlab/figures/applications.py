@@ -46,7 +46,7 @@ def application_distributions(columns: Sequence[Column], looks: dict[str, Look])
         if curves:
             where = "to the right" if one.better > 0 else "to the left"
             panels.append(Panel(f"{one.title}: better {where}", one.axis, tuple(curves)))
-            names.append(applications.COUNTED[one.name])
+            names.append(one.counted)
             if one.name in LACKING and any(not share.size or share[-1] < 100 for *_, share in curves):
                 lacking.append(LACKING[one.name])
     if not panels:

@@ -190,7 +190,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "waits": _waits(columns),
         "direction_names": [key for key, _ in DIRECTION],
         "directions": [_directions(column) for column in columns],
-        "said_of": {f"applications.{name}": words for name, words in applications.MEANT.items()},
+        "said_of": {f"applications.{one.name}": one.meant for one in applications.APPLICATIONS if one.meant},
         "own_causes": _own_causes(columns),
         "transport": _transport(columns),
         "findings": held_back.of_results([(c.label, c.result) for c in columns if not c.uncongested]),

@@ -39,6 +39,12 @@ class Application:
     """What the samples are."""
     better: int
     """1 where more of that is better, -1 where less is."""
+    differs: tuple[str, ...]
+    """The figures that are shown beside those of the baseline."""
+    counted: str = ""
+    """What is counted of it."""
+    meant: str = ""
+    """What its figures mean."""
 
 
 def blocks(run: Run, application: Application) -> list[int]:
@@ -173,6 +179,9 @@ APPLICATIONS = (
         _page_times,
         "load time of a page (s)",
         -1,
+        ("share_in_2s", "load_median_s"),
+        "pages",
+        "Pages: loaded when the last object is there; of those begun 2 s before the end or earlier.",
     ),
     Application(
         "video",
@@ -188,6 +197,9 @@ APPLICATIONS = (
         _bitrates,
         "bitrate of a film (Mb/s)",
         1,
+        ("startup_median_s", "stalls_per_hour", "bitrate_mean_bps"),
+        "films",
+        "Films: stalls in an hour of watching; bitrates are means over what came.",
     ),
     Application(
         "live",
@@ -202,6 +214,10 @@ APPLICATIONS = (
         _frame_delays,
         "delay of a frame (ms)",
         -1,
+        ("bitrate_source_bps", "delay_p99_s"),
+        "frames of real-time video",
+        "Real-time video: the delay of a frame is from the encoder to the receiver; one that did not come whole is "
+        "lost.",
     ),
     Application(
         "calls",
@@ -215,6 +231,10 @@ APPLICATIONS = (
         _opinions,
         "MOS of a call, one way",
         1,
+        ("mos_mean",),
+        "calls",
+        "Calls: MOS by the E-model of ITU-T G.107 for G.711, with the play-out that suits best; users are "
+        "satisfied from 4.03 on.",
     ),
     Application(
         "games",
@@ -224,9 +244,12 @@ APPLICATIONS = (
         _late,
         "delay of a game, 99 %, one way (ms)",
         -1,
+        ("p99_mean_s",),
+        "games",
+        "Games: the delay below which 99 % of a flow's packets stay; a lost packet counts as one second.",
     ),
-    Application("downloads", "Downloads", GOODPUT, _flows, _none, "", 1),
-    Application("backups", "Backups", GOODPUT, _flows, _none, "", 1),
+    Application("downloads", "Downloads", GOODPUT, _flows, _none, "", 1, ("goodput_bps",)),
+    Application("backups", "Backups", GOODPUT, _flows, _none, "", 1, ("goodput_bps",)),
 )
 
 TABLES = {"pages": "exchanges", "video": "exchanges", "live": "frames", "calls": "probes", "games": "probes"}
