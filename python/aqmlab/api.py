@@ -271,13 +271,12 @@ def compare(
         spares = None if asked else Spares(jobs_of, note)
         prepared.make(everything, at_once, heard, view, condense_beside, spares)
         failed = {} if spares is None else spares.failed
-        if failed:
-            rest = [row for row in rows if row[0] not in failed]
-            is_left = any(not is_reference for _, is_reference, *_ in rest)
-            if is_left and against in failed:
-                instead = variants.choose_baseline(rest, None)
-                failed[against] += f"; the others are compared with {instead} instead"
-                against = instead
+        rest = [row for row in rows if row[0] not in failed]
+        is_left = any(not is_reference for _, is_reference, *_ in rest)
+        if is_left and against in failed:
+            instead = variants.choose_baseline(rest, None)
+            failed[against] += f"; the others are compared with {instead} instead"
+            against = instead
         failures = [Failure(name, failed[name], tuple(laws[name])) for name in jobs_of if name in failed]
         comparison.settle_failures(folder, failures, against)
         if failures and not is_left:

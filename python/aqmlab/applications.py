@@ -8,7 +8,7 @@ from aqmlab.results.by_application import APPLICATIONS, Application, Heading, bl
 from aqmlab.separately import Part
 from aqmlab.statistics import Interval
 
-__all__ = ["APPLICATIONS", "Application", "figures", "of", "samples"]
+__all__ = ["APPLICATIONS", "figures", "of", "samples"]
 
 DIFFERENCE_UNITS = {
     "share": "difference",

@@ -11,7 +11,7 @@ import polars as pl
 
 from aqmlab import links, subject
 from aqmlab.comparison import Column, Comparison
-from aqmlab.results import named
+from aqmlab.results import held_back
 from aqmlab.results.by_application import Heading
 from aqmlab.results.ways import WORDS, of_data
 from aqmlab.statistics import Interval
@@ -145,7 +145,7 @@ def goodputs(columns: Sequence[Column]) -> list[Part]:
     """What each of several blocks of endless flows got; nothing where there is one block of them, or none."""
     traffic = columns[0].scenario["traffic"]
     runs = [run for column in columns for run in column.result.runs]
-    there = [k for k in range(len(traffic)) if all(str(k) in named.held_back(run) for run in runs)]
+    there = [k for k in range(len(traffic)) if all(str(k) in held_back.blocks(run.summary) for run in runs)]
     if len(there) < 2 or any(len(column.scenario["traffic"]) != len(traffic) for column in columns):
         return []
     scenario = columns[0].scenario

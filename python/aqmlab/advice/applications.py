@@ -13,8 +13,8 @@ from aqmlab import units
 from aqmlab.advice import captured, situation
 from aqmlab.advice.captured import Piece
 from aqmlab.advice.question import DURATION_S, Question
+from aqmlab.results import held_back, video
 from aqmlab.results import pages as loaded
-from aqmlab.results import video
 from aqmlab.results.felt import GAME_LOST_S, PAGE_IN_S, late_of, opinion_of, places
 
 GAME_UNPLAYABLE_S = 0.25
@@ -110,7 +110,7 @@ def of_run(
         }
     rates = {"forward": 0.0, "reverse": 0.0}
     found = dict.fromkeys(rates, False)
-    for block, held in (summary["tcp"]["held_back"] or {}).items():
+    for block, held in held_back.blocks(summary).items():
         direction = traffic[int(block)]["direction"]
         rates[direction] += held["goodput_bps"]
         found[direction] = True

@@ -39,9 +39,6 @@ FIRST_LOOK = 8
 """Rounds before anybody is judged in a long race. Fewer have so few choices of signs that none is as rare as the error
 of a look."""
 
-FEWEST = 5
-"""Rounds of which the signs can say anything: 1 / 2^5 is below 5 %."""
-
 MOST_SIGNS = 1024
 """Choices of signs that are tried; where there are more, they are drawn."""
 

@@ -45,7 +45,9 @@ class Sheet:
         stands below them. Two stand beside each other where the sheet is wide, or else too low for one column.
         """
         room = self.tallest * TYPE / self.type - below
-        across = 1 if self.is_narrow and panels * LOWEST <= room else min(2, panels) if self.is_narrow else 2
+        across = 2
+        if self.is_narrow:
+            across = 1 if panels * LOWEST <= room else min(2, panels)
         down = -(-panels // across)
         each = min(height, max(LOWEST, room / down))
         return across, down, self.size(each * down + below)

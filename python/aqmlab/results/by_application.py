@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from aqmlab import statistics
-from aqmlab.results import felt, pages, video
+from aqmlab.results import felt, held_back, pages, video
 from aqmlab.results.run import Run
 from aqmlab.statistics import Array
 
@@ -150,7 +150,7 @@ def _late(run: Run, blocks: Sequence[int]) -> Array:
 
 
 def _flows(run: Run, blocks: Sequence[int]) -> Figures:
-    held = run.summary.get("tcp", {}).get("held_back") or {}
+    held = held_back.blocks(run.summary)
     rates = [float(held[str(block)]["goodput_bps"]) for block in blocks if str(block) in held]
     flows = sum(int(run.scenario["traffic"][block]["flows"]) for block in blocks if str(block) in held)
     return {"goodput_bps": math.fsum(rates), "goodput_flow_bps": math.fsum(rates) / flows} if flows else {}

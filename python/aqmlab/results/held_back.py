@@ -22,13 +22,19 @@ FULL = 0.95
 """Share of the link from which on it is said to be full."""
 
 
+def blocks(summary: Mapping[str, Any]) -> Mapping[str, Json]:
+    """What a summary says of each block of endless flows, by its number."""
+    found: Mapping[str, Json] = (summary.get("tcp") or {}).get("held_back") or {}
+    return found
+
+
 def seen(tree: Mapping[str, Any], summary: Mapping[str, Any]) -> list[str]:
     """A line for each block whose endless flows were mostly held back by something else than the link.
 
     `tree` is a resolved scenario, `summary` what its runs came to.
     """
-    found: Mapping[str, Json] = (summary.get("tcp") or {}).get("held_back") or {}
-    return [line for key, shares in found.items() if (line := _seen(tree, int(key), shares, summary)) is not None]
+    found = blocks(summary).items()
+    return [line for key, shares in found if (line := _seen(tree, int(key), shares, summary)) is not None]
 
 
 def of_results(found: Sequence[tuple[str, Result]]) -> list[str]:

@@ -13,7 +13,7 @@ import polars as pl
 
 from aqmlab import engine, links, near, statistics
 from aqmlab.errors import BadInput
-from aqmlab.results import by_application, ways
+from aqmlab.results import by_application, held_back, ways
 from aqmlab.results.exchanges import CDF_TIMES
 from aqmlab.results.run import Run
 from aqmlab.results.window import MEASURES, OF_WAY, QUOTIENTS, Window
@@ -95,7 +95,7 @@ class Numbers:
             share = float(within / done) if done > 0 else float("nan")
             of_block = {"completed": float(done), "p50": median, "p90": ninety, "share_under_500ms": share}
             found |= {f"{TRAFFIC}.{k}.{name}": value for name, value in of_block.items()}
-        for key, held in held_back(self.run).items():
+        for key, held in held_back.blocks(self.run.summary).items():
             flows = int(self.run.scenario["traffic"][int(key)]["flows"])
             found[f"{TRAFFIC}.{key}.goodput_flow_bps"] = float(held["goodput_bps"]) / flows
         return found
@@ -124,14 +124,9 @@ class Numbers:
         }
 
 
-def held_back(run: Run) -> Mapping[str, Mapping[str, float]]:
-    """What the summary says of each block of endless flows, by its number."""
-    return (run.summary.get("tcp") or {}).get("held_back") or {}
-
-
 def _completes(run: Run, block: int) -> bool:
     """Whether a block completes exchanges: over TCP, and not with endless flows."""
-    return run.scenario["traffic"][block]["kind"] in _over_tcp() and str(block) not in held_back(run)
+    return run.scenario["traffic"][block]["kind"] in _over_tcp() and str(block) not in held_back.blocks(run.summary)
 
 
 @lru_cache
