@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import aqmlab
 from aqmlab import cli, engine, report
 from aqmlab.results import held_back
+from aqmlab.results.findings import findings_of
 from conftest import NATIVE
 
 LINK = '[link]\nrate = "10mbit"\n[path]\nrtt = "80ms"\n'
@@ -100,7 +101,7 @@ def test_a_finding_is_no_failure_and_is_not_in_the_digest(starving, monkeypatch)
 def test_a_comparison_says_it_once(starving, tmp_path):
     folder, _ = starving
     found = aqmlab.compare(folder / "scenario.toml", "pfifo limit 60p", "codel", "uncongested", out=tmp_path / "c")
-    lines = held_back.of_results([(column.name, column.result) for column in found.congested])
+    lines = findings_of([(column.name, column.result) for column in found.congested])
     # All of them say the same, so that none is named.
     assert len(lines) == 1 and lines[0].startswith("bulk: a window of 16 kB")
 

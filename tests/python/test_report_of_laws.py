@@ -6,7 +6,7 @@ import pytest
 
 import aqmlab
 from aqmlab import figures, report
-from aqmlab.results import held_back
+from aqmlab.results.findings import findings_of
 from conftest import ROOT
 from page_cells import BeautifulSoup, text
 from test_directions import BULK
@@ -35,9 +35,9 @@ def test_a_law_is_called_by_its_name_and_its_file(found):
 def test_a_law_that_is_in_a_variant_s_name_is_not_named_twice(found):
     by_name = {column.name: column.result for column in found.columns}
     for name in ("my_pi_i", "my_pi_i qref 20"):
-        (line,) = held_back.of_results([(name, by_name[name]), ("pie", by_name["pie"])])
+        (line,) = findings_of([(name, by_name[name]), ("pie", by_name["pie"])])
         assert re.match(rf"{name}: ran in the interpreter", line), line
-    (line,) = held_back.of_results([("mine", by_name["my_pi_i"]), ("pie", by_name["pie"])])
+    (line,) = findings_of([("mine", by_name["my_pi_i"]), ("pie", by_name["pie"])])
     assert line.startswith("mine: my_pi_i: ran in the interpreter")
 
 

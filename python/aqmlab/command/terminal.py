@@ -43,7 +43,8 @@ def result(out: Console, found: Result) -> None:
     """The short table at the end of `run`."""
     from aqmlab import applications
     from aqmlab.comparison import Column, Entry
-    from aqmlab.results import held_back, transport
+    from aqmlab.results import transport
+    from aqmlab.results.findings import findings_of
 
     summary, widths = found.summary, found.summary.get("half_width_95", {})
     void = " (void)" if found.void else ""
@@ -66,7 +67,7 @@ def result(out: Console, found: Result) -> None:
     column = Column(Entry(found.name, ".", uncongested=False), found)
     for part in applications.of([column]):
         show(out, _part(part, column))
-    findings(out, held_back.of_results([(found.name, found)]))
+    findings(out, findings_of([(found.name, found)]))
     if found.live:
         out.print(Text(_how_late(found), style="dim"), soft_wrap=True)
         if inside := readable.program(found):
@@ -196,7 +197,8 @@ def _number(value: float | None, width: float | None, unit: str) -> str:
 def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "") -> None:
     """The tables at the end of `compare`, between what was compared and the answer in a sentence."""
     from aqmlab import applications, separately
-    from aqmlab.results import held_back, transport
+    from aqmlab.results import transport
+    from aqmlab.results.findings import findings_of
 
     if subject:
         out.print(Text(subject, style="dim"))
@@ -230,7 +232,7 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
         show(out, _part(part, base))
         if part.note:
             out.print(Text(part.note, style="dim"))
-    findings(out, held_back.of_results([(column.name, column.result) for column in found.congested]))
+    findings(out, findings_of([(column.name, column.result) for column in found.congested]))
     voids(out, [(column.name, column.void) for column in found.columns])
     unsettled(out, [(column.name, column.result) for column in found.columns])
     out.print(Text(readable.basis(found.reps), style="dim"))

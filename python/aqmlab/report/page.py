@@ -18,7 +18,8 @@ from aqmlab.figures.drawers import Begun
 from aqmlab.json_files import Json
 from aqmlab.report import numbers
 from aqmlab.report.numbers import Cell
-from aqmlab.results import by_link, held_back, readable, settled, store, transport, ways
+from aqmlab.results import by_link, readable, settled, store, transport, ways
+from aqmlab.results.findings import findings_of
 from aqmlab.results.result import Result
 from aqmlab.results.window import OF_WAY, TOGETHER, described
 from aqmlab.statistics import Interval
@@ -193,7 +194,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "said_of": {f"applications.{one.name}": one.meant for one in applications.APPLICATIONS if one.meant},
         "own_causes": _own_causes(columns),
         "transport": _transport(columns),
-        "findings": held_back.of_results([(c.label, c.result) for c in columns if not c.uncongested]),
+        "findings": findings_of([(c.label, c.result) for c in columns if not c.uncongested]),
         "calibrations": _calibrations(columns),
         "checks": _checks(columns),
         "settled": _settled(columns),

@@ -6,14 +6,13 @@ A host of 2002 offers 16 kB, which over 80 ms is 1.6 Mb/s, whatever the link car
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from aqmlab import links, reference, units
 
 if TYPE_CHECKING:
     from aqmlab.json_files import Json
-    from aqmlab.results.result import Result
 
 MOSTLY = 0.5
 """Share of the time from which on something is said to hold flows back."""
@@ -37,26 +36,6 @@ def seen(tree: Mapping[str, Any], summary: Mapping[str, Any]) -> list[str]:
     return [line for key, shares in found if (line := _seen(tree, int(key), shares, summary)) is not None]
 
 
-def of_results(found: Sequence[tuple[str, Result]]) -> list[str]:
-    """The findings of several results by their names; what one of them says of a block the others need not.
-
-    What all of them say is said of none by its name.
-    """
-    each = [(name, result.manifest.get("findings", [])) for name, result in found]
-    lines: dict[str, str] = {}
-    for name, own in each:
-        for line in own:
-            is_of_all = all(line in others for _, others in each)
-            lines.setdefault(line.partition(":")[0], line if is_of_all else _of(name, line))
-    return list(lines.values())
-
-
-def _of(name: str, line: str) -> str:
-    """A finding with whose it is before it; what is found of a law that is in the name is not named twice."""
-    what, _, said = line.partition(": ")
-    return f"{name}: {said if what in name.split() else line}"
-
-
 def foreseen(tree: Mapping[str, Any]) -> list[str]:
     """A line for each block of endless flows that cannot fill what is left of the link, where that can be reckoned.
 
@@ -65,16 +44,16 @@ def foreseen(tree: Mapping[str, Any]) -> list[str]:
     """
     if links.are_several(tree) or links.changes(links.first(tree)):
         return []
-    blocks = list(_endless(tree))
-    most = {number: _allowed_bps(tree, block) for number, block in blocks}
+    endless = list(_endless(tree))
+    most = {number: _allowed_bps(tree, block) for number, block in endless}
     lines = []
     for direction in ("forward", "reverse"):
         asked = [_asked_bps(block, direction) for block in tree["traffic"] if not reference.is_endless(block)]
-        here = {number: most[number] for number, block in blocks if block["direction"] == direction}
+        here = {number: most[number] for number, block in endless if block["direction"] == direction}
         capacity = sum(_rates_bps(links.first(tree), direction))
         if not here or None in asked or None in here.values():
             continue
-        carried = capacity * min(_without_framing(tree, block) for number, block in blocks if number in here)
+        carried = capacity * min(_without_framing(tree, block) for number, block in endless if number in here)
         left = carried - sum(each or 0.0 for each in asked)
         if sum(each or 0.0 for each in here.values()) >= FULL * left:
             continue
