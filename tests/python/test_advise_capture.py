@@ -36,8 +36,13 @@ def connections(starts_s: list[float], units: tuple[Unit, ...] = UNITS) -> list[
 
 
 def written(tmp_path: Path, packets: list[Packet], other: list[tuple[int, bytes]] | None = None) -> Path:
+    """A capture; where no other frames are said, it ends with one at the end of its last piece of 24 s."""
     path = tmp_path / "home.pcap"
-    frames = sorted([*frames_of(packets), *(other or [])])
+    frames = frames_of(packets)
+    if other is None:
+        first, last = frames[0][0], frames[-1][0]
+        other = [udp(first + 24 * 10**9 * -(-(last - first) // (24 * 10**9)))]
+    frames = sorted([*frames, *other])
     path.write_bytes(pcap(frames, snap=96))
     return path
 
@@ -85,7 +90,7 @@ def test_what_a_capture_has_not_is_said(tmp_path: Path) -> None:
     packets = connections([0.0, 5.0, 30.0])
     late = [packet for packet in connections([2.0], UNITS) if packet.time_ns > 2.2e9]
     stranger = [replace(packet, ports=(9, 443)) for packet in late]
-    path = written(tmp_path, [*packets, *stranger], [udp(n * 10**8) for n in range(40)])
+    path = written(tmp_path, [*packets, *stranger], [udp(n * 12 * 10**8) for n in range(40)])
     asked = question.read("20mbit", "5mbit", capture=path)
     found = asked.captured
     assert found is not None and (found.connections, found.unseen) == (3, 1)
@@ -143,6 +148,17 @@ def test_a_capture_without_tcp_ends_in_a_line(tmp_path: Path, capsys: pytest.Cap
     path = written(tmp_path, connections([0.0], (Unit(INITIATOR, 0, 5000), Unit(INITIATOR, 5, 0))))
     assert invoke(["advise", "--down", "20mbit", "--up", "5mbit", "--capture", str(path)]) == 2
     assert "one end waits for the other's data, found none" in capsys.readouterr().err
+
+
+def test_what_is_shorter_than_a_run_is_not_spread_over_one(tmp_path: Path) -> None:
+    short = written(tmp_path, connections([0.0, 5.0]), [])
+    with pytest.raises(BadInput, match=r"home\.pcap: 6\.\d+ s long: expected 24 s or more"):
+        question.read("20mbit", "5mbit", capture=short)
+    # What begins in a piece that the capture ends in is left out.
+    asked = question.read("20mbit", "5mbit", capture=written(tmp_path, connections([0.0, 5.0, 30.0]), []))
+    assert asked.captured is not None and len(asked.captured.pieces) == 1
+    assert asked.captured.pieces[0].down_bytes == 2 * 49_000
+    assert " in 1 piece of 24 s" in " ".join(words.captured(asked))
 
 
 def test_answers_are_in_time_by_what_the_network_took(tmp_path: Path) -> None:

@@ -76,7 +76,42 @@ def test_what_is_no_surer_than_today_names_the_figures_that_are() -> None:
     said = words.verdict(found)
     assert said[1] == "It is better than today by 0.05 in the mean, on a score from 0 to 1, and that is not sure."
     assert said[2] == "Each by its own 95 % interval, it is better than today for a call's MOS."
-    assert "It cannot be told from fifo, as today on that score: any of them may be the best." in said
+    behind = "Behind by 0.05 in the mean, but it differs too much from run to run for that to be sure: fifo, as today."
+    assert behind in said
+
+
+def test_what_is_worse_by_next_to_nothing_is_not_beside_what_is_lost() -> None:
+    """A candidate that differs much is no tie, and one that is surely worse by a hundredth is not out with the last."""
+    first = SURE["cake"]
+    scores = {
+        TODAY: SURE[TODAY],
+        "cake": first,
+        "fq_codel": tuple(one - 0.008 - 0.0002 * at for at, one in enumerate(first)),
+        "cake ack-filter": (0.95, 0.5, 0.9, 0.4, 0.91, 0.6),
+    }
+    found = advised(scores, dict.fromkeys(scores, 4.0))
+    assert [found.state(name) for name in ("cake", "fq_codel", "cake ack-filter", TODAY)] == [
+        "first",
+        "near",
+        "open",
+        "out",
+    ]
+    assert found.ranking == ["cake", "fq_codel", "cake ack-filter", TODAY]
+    said = words.verdict(found)
+    assert f"Out, as worse than another beyond doubt: {TODAY}." in said
+    (near,) = [one for one in said if one.endswith("hardly matters: fq_codel.")]
+    assert re.match(r"Worse, but by 0\.0[01]\d at most", near)
+    assert any(one.startswith("Behind by 0.15 in the mean") and one.endswith(": cake ack-filter.") for one in said)
+    assert [row["state"] for row in words.field(found)] == ["first", "near", "open", "out"]
+    assert words.states(found).startswith("Near: worse beyond doubt, but by 0.02 of the score at most. Open: behind")
+    assert words.as_dict(found)["candidates"]["fq_codel"]["state"] == "near"
+
+
+def test_a_fast_line_s_router_may_be_too_slow() -> None:
+    found = advised(SURE, dict.fromkeys(SURE, 4.0))
+    assert not any("Many home routers" in one for one in words.cost(found))
+    fast = replace(found, question=replace(found.question, down_bps=1e9, platform="openwrt"))
+    assert any(one.startswith("Many home routers cannot shape 1 Gb/s") for one in words.cost(fast))
 
 
 def test_where_rounds_leave_it_undecided_the_command_goes_on() -> None:

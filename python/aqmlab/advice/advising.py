@@ -28,6 +28,13 @@ FEWEST_ROUNDS, MOST_ROUNDS = 6, 40
 CLOSE = 0.01
 """A hundredth of the score is nothing that somebody would notice."""
 
+NEAR = 0.02
+"""What is less of the score hardly matters: two hundredths."""
+
+STATES = ("first", "tie", "near", "open", "out")
+"""Of a candidate, in the order of tables. A tie is as good in the mean as the first. Near is surely worse, but hardly.
+An open one is behind in the mean, and differs too much from run to run to be surely worse. Out is surely worse."""
+
 RATE_ERROR = 0.1
 """The wrong setting that is tried: by how much a shaper's rates exceed the line's."""
 
@@ -73,13 +80,23 @@ class Advice:
         others = [name for name in self.race.running if name != self.race.first]
         return sorted(others, key=self.race.mean, reverse=True)
 
+    def state(self, name: str) -> str:
+        """What a candidate is beside the first: one of `STATES`."""
+        race = self.race
+        if name == race.first:
+            return "first"
+        if name in race.left:
+            return "near" if race.gain(race.first, name)[1] <= NEAR else "out"
+        return "tie" if race.mean(race.first) - race.mean(name) <= NEAR else "open"
+
     @property
     def ranking(self) -> list[str]:
-        """All: those that are left by their mean, then those that left, the last first."""
-        race = self.race
-        return sorted(
-            self.rows, key=lambda name: (race.left.get(name, race.looks[-1] + 1), race.mean(name)), reverse=True
-        )
+        """All, by what they are beside the first, and by their mean."""
+        return sorted(self.rows, key=lambda name: (STATES.index(self.state(name)), -self.race.mean(name)))
+
+    def those(self, state: str) -> list[str]:
+        """The candidates that are so beside the first, the better mean first."""
+        return [name for name in self.ranking if self.state(name) == state]
 
     def value(self, name: str, figure: Figure) -> Interval | None:
         """A figure of a candidate over its runs; nothing where no run has it."""

@@ -12,6 +12,7 @@ that begin before the measured window are none either, as results have only what
 from __future__ import annotations
 
 import ipaddress
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from aqmlab import scratch
+from aqmlab import scratch, units
 from aqmlab.errors import BadInput
 from aqmlab.vectors import ACCEPTOR, INITIATOR, Vector, convert, cvec, reading
 from aqmlab.vectors.convert import QUIET_NS, Network
@@ -28,6 +29,9 @@ from aqmlab.vectors.convert import QUIET_NS, Network
 FEWEST_PIECES = 4
 BUSIEST = 0.25
 """Runs are of the busiest quarter of the pieces, of so many at least: a queue matters when it is full."""
+
+WHOLE = 0.9
+"""The share of a piece that has to be in the capture: what is asked for in less would be spread over all of a run."""
 
 SHARES_OF_RTT = (0.05, 0.95)
 """What lies between is what round trips are said to be, where nobody says otherwise."""
@@ -100,14 +104,20 @@ class Captured:
 def read(capture: Path, begun_in: str | None, piece_s: float) -> Captured:
     """The pieces of a capture; with `begun_in`, a network as 192.168.0.0/16, of what was opened there.
 
-    Raises `BadInput` if the file is no capture, or has no TCP connection with its beginning and data.
+    Raises `BadInput` if the file is no capture, is shorter than a piece, or has no TCP connection with its beginning
+    and data.
     """
     folder = scratch.Folder("capture")
     whole = folder.path / "all.cvec"
     found = convert(capture, whole, quiet_ns=QUIET_NS, network=_network(begun_in))
     vectors = reading.read(whole)
     counts = found.counts
-    pieces = _pieces(vectors, piece_s, folder.path)
+    if found.duration_s < WHOLE * piece_s:
+        raise BadInput(
+            f"{capture}: {units.say_seconds(found.duration_s)} long: expected {units.say_seconds(piece_s)} or more, as "
+            "long as a run; an hour of a busy evening is best"
+        )
+    pieces = _pieces(vectors, piece_s, found.duration_s, folder.path)
     if not pieces:
         raise BadInput(f"{capture}: expected connections in which one end waits for the other's data, found none")
     return Captured(
@@ -146,12 +156,14 @@ def _rtts(vectors: Sequence[Vector]) -> tuple[float, float]:
     return round(float(low), 4), round(float(high), 4)
 
 
-def _pieces(vectors: Sequence[Vector], piece_s: float, folder: Path) -> list[Piece]:
-    """The busiest, in the order of the capture."""
+def _pieces(vectors: Sequence[Vector], piece_s: float, duration_s: float, folder: Path) -> list[Piece]:
+    """The busiest, in the order of the capture; one that the capture ends in is left out."""
     by_number: dict[int, list[Vector]] = {}
     piece_us = round(piece_s * 1e6)
+    whole = math.floor(duration_s / piece_s + 1 - WHOLE)
     for vector in vectors:
-        by_number.setdefault(vector.start_us // piece_us, []).append(vector)
+        if (number := vector.start_us // piece_us) < whole:
+            by_number.setdefault(number, []).append(vector)
     # Runs of a piece in which nobody is answered have nothing to say.
     filled = {number: piece for number, piece in by_number.items() if any(map(_is_answered, piece))}
     keep = max(FEWEST_PIECES, round(BUSIEST * len(filled)))

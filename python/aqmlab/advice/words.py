@@ -7,7 +7,7 @@ from typing import Any
 
 from aqmlab import units
 from aqmlab.advice import configured, costs, lines, situation
-from aqmlab.advice.advising import Advice
+from aqmlab.advice.advising import NEAR, Advice
 from aqmlab.advice.applications import Figure
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.costs import Cost
@@ -33,11 +33,20 @@ def verdict(advice: Advice) -> list[str]:
     said += _against_today(advice)
     number = len(advice.candidates)
     least = race.shortfall()
-    if race.left:
-        out = [name for name in advice.ranking if name in race.left]
+    if out := advice.those("out"):
         said.append(f"Out, as worse than another beyond doubt: {_listed(out)}.")
-    if advice.ties:
-        said.append(f"It cannot be told from {_listed(advice.ties)} on that score: any of them may be the best.")
+    if near := advice.those("near"):
+        most = max(race.gain(race.first, name)[1] for name in near)
+        said.append(f"Worse, but by {max(most, 0.001):.3f} at most, which hardly matters: {_listed(near)}.")
+    if ties := advice.those("tie"):
+        said.append(f"It cannot be told from {_listed(ties)} on that score: any of them may be the best.")
+    if wide := advice.those("open"):
+        behind = [race.mean(race.first) - race.mean(name) for name in wide]
+        by = f"{min(behind):.2f} to {max(behind):.2f}" if len(behind) > 1 else f"{behind[0]:.2f}"
+        said.append(
+            f"Behind by {by} in the mean, but {'they differ' if len(wide) > 1 else 'it differs'} too much from run to "
+            f"run for that to be sure: {_listed(wide)}."
+        )
     if least >= 1:
         said.append("So few runs say nothing of how far it is below the best: give it more of --rounds.")
     elif least > 0:
@@ -274,11 +283,19 @@ def worth(advice: Advice) -> list[dict[str, Any]]:
     ]
 
 
-STATES = (
-    "Out: worse than another beyond doubt, run by run under the same demands, whatever the means of fewer runs say. "
-    "Tie: may be the best as well."
-)
+STATES = {
+    "tie": "may be the best as well",
+    "near": f"worse beyond doubt, but by {NEAR:g} of the score at most",
+    "open": "behind in the mean, but differs too much from run to run for that to be sure",
+    "out": "worse than another beyond doubt, run by run under the same demands, whatever the means of fewer runs say",
+}
 """What the last word of a row of `field` means."""
+
+
+def states(advice: Advice) -> str:
+    """What the words of the rows of `field` mean, of those that are there."""
+    there = {advice.state(name) for name in advice.ranking}
+    return " ".join(f"{state.capitalize()}: {meaning}." for state, meaning in STATES.items() if state in there)
 
 
 def field(advice: Advice) -> list[dict[str, Any]]:
@@ -289,7 +306,7 @@ def field(advice: Advice) -> list[dict[str, Any]]:
             "name": name,
             "score": f"{race.mean(name):.3f}",
             "rounds": len(race.scores[name]),
-            "state": "first" if name == race.first else "out" if name in race.left else "tie",
+            "state": advice.state(name),
             "cells": [cell(one, advice.value(name, one)) for one in advice.figures],
             "cost": _cost_cell(costs.of(advice.question, advice.candidate(name))),
         }
@@ -314,9 +331,19 @@ def cost(advice: Advice) -> list[str]:
         f"{costs.SHORT_BYTES} bytes. Measured in the simulator's code on {costs.measured_on()}; the shaper and the "
         "rest of a router's work on a packet come on top."
     ]
-    others = [(name, costs.of(advice.question, advice.candidate(name))) for name in advice.ties]
+    if advice.question.down_bps >= SOFT_BPS and advice.question.platform in ("openwrt", "mikrotik"):
+        said.append(
+            f"Many home routers cannot shape {units.say_rate(advice.question.down_bps)}: all packets pass their "
+            "processor then. Watch its idle time while a download runs (top); where none is left, the line carries "
+            "less than was said, whatever the discipline."
+        )
+    others = [(name, costs.of(advice.question, advice.candidate(name))) for name in advice.those("tie")]
     ties = [f"{name} {max(0.0, one.ns):.0f} ns" for name, one in others if one is not None]
     return [*said, f"The others that may be the best: {', '.join(ties)}."] if ties else said
+
+
+SOFT_BPS = 250e6
+"""From where on a router's processor is worth a look when it shapes."""
 
 
 def _share(share: float) -> str:
@@ -483,6 +510,7 @@ def as_dict(advice: Advice, checked: Verified | None = None) -> dict[str, Any]:
                 "score": race.mean(name),
                 "rounds": len(race.scores[name]),
                 "left_after": race.left.get(name),
+                "state": advice.state(name),
                 "figures": {one.key: said(advice.value(name, one)) for one in advice.figures},
                 "difference_to_today": {one.key: said(advice.difference(name, one)) for one in advice.figures},
             }

@@ -189,7 +189,7 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
         cells = [cell.partition(" ±")[0] for cell in row["cells"]]
         table.add_row(row["name"], row["score"], str(row["rounds"]), row["state"], *cells)
     show(out, table)
-    out.print(words.STATES)
+    out.print(words.states(found))
     if checked is not None:
         _witnesses(out, checked)
     for sentence in (*words.cost(found), words.granted(found)):

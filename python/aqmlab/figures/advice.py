@@ -18,8 +18,8 @@ def candidates(advice: Advice) -> Drawn:
     """A panel for each figure, a line for each candidate."""
     caption = (
         "Means over the runs of each candidate, with 95 % intervals, which are cut where the measure cannot go "
-        "further. Blue is what is recommended; green what cannot be told from it; black today; grey what left "
-        "the race, and after fewer runs than the others."
+        "further. Blue is what is recommended; green what may be as good: a tie, or worse by next to nothing; black "
+        "today; grey what is behind. Those that left the race did so after fewer runs than the others."
     )
     return Drawn("candidates", "What each candidate is to each application", caption, partial(_panels, advice))
 
@@ -71,4 +71,4 @@ def _colour(advice: Advice, name: str) -> str:
         return HUES[0]
     if name == TODAY:
         return INK
-    return HUES[2] if name in advice.race.running else REFERENCE
+    return HUES[2] if advice.state(name) in ("tie", "near") else REFERENCE

@@ -55,6 +55,7 @@ def write(found: Advice, command: Sequence[str], folder: Path, verified: Verifie
         unknown=words.unknown(found.question),
         granted=words.granted(found),
         weights=words.weights(found.question),
+        states=words.states(found),
         rounds=found.race.rounds,
         runs=found.runs,
         command=shlex.join(command),
