@@ -18,6 +18,7 @@ from aqmlab.advice.race import Race, looks
 from aqmlab.figures import advice as drawing
 from aqmlab.report import advice as report
 from aqmlab.statistics import Interval
+from aqmlab.tc import read as reading
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -152,7 +153,15 @@ def test_the_routers_lines_are_a_script_with_its_ports_as_variables(tmp_path: Pa
         assert text.index("tc qdisc delete") < text.index("tc qdisc add")
         commands = [row for row in lines.of(asked, one).splitlines() if row.startswith("tc ")]
         ported = [row.replace("dev lan", 'dev "$LAN"').replace("dev wan", 'dev "$WAN"') for row in commands]
-        assert [row for row in text.splitlines() if row.startswith("tc ")] == ported
+        written = [
+            re.sub(r'\$\(stab "\$\w+"\)', "stab overhead -14 linklayer ethernet", row)
+            for row in text.splitlines()
+            if row.startswith("tc ")
+        ]
+        assert written == ported
+        # CAKE takes apart what offloads have joined, and has to look behind the address translation.
+        assert ("ethtool" in text) == ("cake" not in one.name)
+        assert [" nat" in row for row in written if " cake " in row] == ([False, True] if "cake" in one.name else [])
     # 1 ms of 237.5 Mb/s.
     assert "burst 29688 cburst 29688" in text
 
@@ -165,11 +174,32 @@ def test_every_platform_has_its_lines_as_a_file(platform: str, name: str) -> Non
     assert "em0 is" not in made[1] and (platform != "freebsd" or 'in recv "$WAN"' in made[1])
 
 
-TWICE = """
-for port in inside outside; do ip tuntap add $port mode tap && ip link set $port up; done || exit 77
-for script in "$@"; do LAN=inside WAN=outside sh -e "$script" && LAN=inside WAN=outside sh -e "$script" || exit 1; done
-tc class show dev inside
+PORTS = """
+ip tuntap add inside mode tap && ip tuntap add outside mode tun || exit 77
+export LAN=inside WAN=outside
+for port in $LAN $WAN; do ip link set $port up; done
 """
+"""One of Ethernet, and one without a header, as of PPP."""
+
+TWICE = (
+    PORTS
+    + """
+for script in "$@"; do sh -e "$script" && sh -e "$script" || exit 1; done
+tc class show dev inside
+for port in $LAN $WAN; do tc -d qdisc show dev $port; done
+for script in "$@"; do sh -e "$script" undo; done
+echo then; tc qdisc show dev inside; tc class show dev outside
+"""
+)
+
+HALF = (
+    PORTS
+    + """
+sed '/dev "\\$WAN" parent/s/bfifo/no_such_qdisc/' "$1" > "$1.half"
+sh -e "$1.half" && exit 1
+tc class show dev inside; tc class show dev outside
+"""
+)
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("tc"), reason="left out: tc, or root's rights")
@@ -189,7 +219,44 @@ def test_a_script_may_be_run_again(tmp_path: Path) -> None:
     if ran.returncode == 77:
         pytest.skip("left out: TUN devices")
     assert ran.returncode == 0, ran.stderr
-    assert "rate 237500Kbit" in ran.stdout and "burst 29" in ran.stdout
+    now, _, then = ran.stdout.partition("then")
+    assert "rate 237500Kbit" in now and "burst 29" in now
+    # The one without an Ethernet header has no stab to take it off.
+    assert now.count("overhead -14") == 1
+    assert "htb" not in then
+    ran = subprocess.run(
+        ["unshare", "--net", "sh", "-c", HALF, "sh", *map(str, scripts)], capture_output=True, text=True, timeout=60
+    )
+    assert ran.returncode == 0 and ran.stdout == "", ran.stderr
+    assert "router.sh: a line failed, and nothing is set" in ran.stderr
+
+
+def test_overheads_count_from_what_each_port_counts() -> None:
+    """tc's stab adds to the size with the Ethernet header, which a port of PPPoE has not; CAKE counts from IP."""
+
+    def written(access: str, name: str, platform: str = "openwrt") -> str:
+        asked = question.read("50mbit", "10mbit", access=access, platform=platform)
+        (one,) = [one for one in candidates.of(platform, access, 0.06) if one.name == name]
+        return lines.of(asked, one)
+
+    assert "option overhead '4'" in written("docsis", "fq_codel")
+    assert "option overhead '18'" in written("docsis", "cake")
+    for name in ("fq_codel", "cake"):
+        text = written("dsl", name)
+        assert "option overhead '30'" in text and "option interface 'pppoe-wan'" in text
+    assert "eqdisc_opts 'besteffort nat rtt 100ms mpu 64 ack-filter'" in written("docsis", "cake ack-filter")
+    assert "iqdisc_opts 'besteffort nat rtt 100ms mpu 64 ack-filter'" in written("docsis", "cake ack-filter")
+    assert "iqdisc_opts 'besteffort nat rtt 100ms ptm'" in written("dsl", "cake")
+    assert re.findall(r"OverheadBytes=(\d+)", written("dsl", "fq_codel", "systemd-networkd")) == ["16", "30"]
+    assert written("docsis", "cake", "systemd-networkd").count("NAT=yes") == 1
+    assert "parent=pppoe-out1" in written("dsl", "fq_codel", "mikrotik")
+    assert "With PPPoE wan is ppp0" in written("dsl", "fq_codel", "linux")
+    # What SQM makes of it is read back as what was advised: 18 bytes a packet beyond IP.
+    sqm = """tc qdisc add dev wan root handle 1: stab mtu 2047 tsize 512 overhead 4 linklayer ethernet htb default 10
+tc class add dev wan parent 1: classid 1:10 htb rate 9500kbit
+tc qdisc add dev wan parent 1:10 handle 110: fq_codel limit 1001 target 5ms interval 100ms ecn
+"""
+    assert 'overhead = "18b"' in reading.read(sqm, "sqm", None, None, None).text
 
 
 def test_no_interval_is_drawn_beyond_what_can_be() -> None:

@@ -38,35 +38,66 @@ def file(question: Question, candidate: Candidate) -> tuple[str, str] | None:
 
 
 def _tc_script(question: Question, link: dict[str, Any]) -> str:
-    """What is there is deleted first: htb cannot be replaced by htb, and cake keeps what a change does not name."""
-    ports = f"""#!/bin/sh
-# Edit the names of the two ports below, or say them: LAN=eth1 WAN=eth0 sh router.sh. Run it as root, and again if need
-# be.
-set -eu
-: "${{LAN:={LINE[0]}}}"    # the port towards the users
-: "${{WAN:={LINE[1]}}}"    # the port towards the line
+    """What is there is deleted first: htb cannot be replaced by htb, and cake keeps what a change does not name.
 
-for port in "$LAN" "$WAN"; do
-    tc qdisc delete dev "$port" root 2>/dev/null || true    # what an earlier run has set
-done
+    A script that fails leaves nothing behind: half of a setup would be another one than was advised.
+    """
+    head = f"""#!/bin/sh
+# Edit the names of the two ports below, or say them: LAN=eth1 WAN=eth0 sh router.sh. Run it as root, and again if need
+# be; sh router.sh undo takes away what it has set.
+set -eu
+: "${{LAN:={LINE[0]}}}"    # the port towards the users; where there are several, the bridge of all of them
+: "${{WAN:={LINE[1]}}}"    # the port towards the line{_PPP if _is_pppoe(question) else ""}
+
+undo() {{
+    for port in "$LAN" "$WAN"; do tc qdisc delete dev "$port" root 2>/dev/null || true; done
+}}
+undo
+if [ "${{1:-}}" = undo ]; then exit; fi
+trap 'undo; echo "router.sh: a line failed, and nothing is set" >&2' EXIT
 """
     text = _tc(question, link, ('"$LAN"', '"$WAN"'))
-    rows = [
-        f"{row} || echo 'offloads stay on: packets queue in bunches' >&2" if row.startswith("ethtool ") else row
-        for row in text.splitlines()
-    ]
-    return "\n".join([ports, *rows]) + "\n"
+    if _STAB in text:
+        head += f"""
+stab() {{    # an Ethernet header is counted with each packet; ppp0 and the like have none
+    if ip link show dev "$1" | grep -q link/ether; then echo {_STAB}; fi
+}}
+"""
+    rows = []
+    for row in text.splitlines():
+        if row.startswith("ethtool "):
+            row += " || echo 'offloads stay on: packets queue in bunches' >&2"
+        elif row.startswith("tc ") and _STAB in row:
+            row = row.replace(_STAB, f"$(stab {row.split()[4]})")
+        rows.append(row)
+    return "\n".join([head, *rows, "", "trap - EXIT"]) + "\n"
+
+
+_STAB = f"stab overhead -{ETHERNET_HEADER} linklayer ethernet"
+"""What takes the Ethernet header off each packet, so that overhead counts from the IP packet."""
+
+_PPP = ": ppp0, not the Ethernet port below it"
+"""With PPPoE."""
+
+
+def _is_pppoe(question: Question) -> bool:
+    """Whether the router's port towards the line is one of PPP, whose packets have no Ethernet header yet."""
+    return question.access.overhead_keyword.startswith("pppoe")
 
 
 def _ipfw_script(question: Question, link: dict[str, Any]) -> str:
     head = """#!/bin/sh
-# Edit the name of the port below, or say it: WAN=igb0 sh router.sh. Run it as root, and again if need be.
+# Edit the name of the port below, or say it: WAN=igb0 sh router.sh. Run it as root, and again if need be; sh router.sh
+# undo takes away what it has set.
 set -eu
 : "${WAN:=em0}"    # the port towards the line
 
-ipfw -q delete 100 200 2>/dev/null || true    # what an earlier run has set
+undo() { ipfw -q delete 100 200 2>/dev/null || true; }
+undo
+if [ "${1:-}" = undo ]; then exit; fi
+trap 'undo; echo "router.sh: a line failed, and nothing is set" >&2' EXIT
 """
-    return head + "\n" + _ipfw(question, link, '"$WAN"')
+    return head + "\n" + _ipfw(question, link, '"$WAN"') + "\ntrap - EXIT\n"
 
 
 def of(question: Question, candidate: Candidate) -> str:
@@ -91,31 +122,49 @@ def _resolved(link: dict[str, Any]) -> engine.Resolved:
 
 def _tc(question: Question, link: dict[str, Any], ports: tuple[str, str] = LINE) -> str:
     setup = write(_resolved(link), *ports, burst_s=ROUTER_BURST_S)
-    first, *sections = setup.only(("ports", "qdisc")).text.split("\n\n")
-    return "\n\n".join((first.replace("advice, on Linux", "The router, on Linux"), *sections))
+    is_cake = link["qdisc"]["kind"] == "cake"
+    # cake takes apart what offloads have joined (split-gso).
+    first, *sections = setup.only(("qdisc",) if is_cake else ("ports", "qdisc")).text.split("\n\n")
+    first = first.replace("advice, on Linux", "The router, on Linux")
+    if is_cake:
+        *rows, command = sections[-1].splitlines()
+        sections[-1] = "\n".join([*rows, f"#   - {NAT}", f"{command} nat"]) + "\n"
+    elif _is_pppoe(question) and ports == LINE:
+        first += f"\n# With PPPoE {ports[1]} is ppp0, which has no Ethernet header: leave its stab out."
+    return "\n\n".join((first, *sections))
+
+
+NAT = "nat: hosts behind the router's address translation are told apart"
 
 
 def _sqm(question: Question, link: dict[str, Any]) -> str:
     values = link["qdisc"]
     is_cake = values["kind"] == "cake"
+    overhead = question.access.overhead_bytes
+    if not is_cake and not _is_pppoe(question):
+        overhead -= ETHERNET_HEADER  # tc's stab adds to what the port counts, which is with its Ethernet header
     options = {
         "enabled": "1",
-        "interface": LINE[1],
+        "interface": _sqm_port(question),
         "download": _kbit(link["rate"]),
         "upload": _kbit(link["reverse_rate"]),
         "qdisc": values["kind"],
         "script": "piece_of_cake.qos" if is_cake else "simplest.qos",
         "linklayer": "ethernet" if question.access.cells == "noatm" else question.access.cells,
-        "overhead": str(question.access.overhead_bytes),
+        "overhead": str(overhead),
         "qdisc_advanced": "1",
         "ingress_ecn": "ECN",
         "egress_ecn": "ECN" if is_cake or values.get("ecn") else "NOECN",
         "qdisc_really_really_advanced": "1",
     }
     if is_cake:
-        options["iqdisc_opts"] = f"besteffort rtt {values['rtt']}"
-        filtered = " ack-filter" if link["reverse_qdisc"].get("ack_filter") == "on" else ""
-        options["eqdisc_opts"] = f"besteffort rtt {link['reverse_qdisc']['rtt']}{filtered}"
+        for way, key in (("i", "qdisc"), ("e", "reverse_qdisc")):
+            queue = _all_values(link, key)
+            words = ["besteffort nat", f"rtt {queue['rtt']}"]
+            words += [f"mpu {queue['mpu']}"] if queue["mpu"] else []
+            words += ["ptm"] if question.access.cake_cells == "ptm" else []
+            words += ["ack-filter"] if queue["ack_filter"] == "on" else []
+            options[f"{way}qdisc_opts"] = " ".join(words)
     else:
         for way, queue in (("i", values), ("e", link["reverse_qdisc"])):
             options[f"{way}qdisc_opts"] = f"interval {queue['interval']}"
@@ -124,8 +173,25 @@ def _sqm(question: Question, link: dict[str, Any]) -> str:
     return "\n".join(["# /etc/config/sqm; then: /etc/init.d/sqm restart", "config queue 'advice'", *rows]) + "\n"
 
 
+def _sqm_port(question: Question) -> str:
+    """OpenWrt's name of the port towards the line."""
+    return f"pppoe-{LINE[1]}" if _is_pppoe(question) else LINE[1]
+
+
+WITH_TC = ("linux", "systemd-networkd", "openwrt")
+"""Platforms that have tc(8)."""
+
+
+def shaping_ports(question: Question) -> tuple[str, str]:
+    """The ports that shape on a platform that has tc(8): what the users receive, and what they send."""
+    if question.platform == "openwrt":
+        return f"ifb4{_sqm_port(question)}", _sqm_port(question)
+    return LINE
+
+
 def _ipfw(question: Question, link: dict[str, Any], port: str = "em0") -> str:
-    lines = [f"# kldload ipfw dummynet first; {port} is the port towards the line"]
+    ppp = ", which with PPPoE is ng0 or tun0" if _is_pppoe(question) else ""
+    lines = [f"# kldload ipfw dummynet first; {port} is the port towards the line{ppp}"]
     for number, key, rate, way in (
         (1, "qdisc", "rate", f"in recv {port}"),
         (2, "reverse_qdisc", "reverse_rate", f"out xmit {port}"),
@@ -168,7 +234,10 @@ CAKE_RTT_S = 0.1
 def _networkd(question: Question, link: dict[str, Any]) -> str:
     """Sections of systemd.network(5) for the two ports; each shapes what it sends."""
     ways = ((LINE[0], "qdisc", "rate"), (LINE[1], "reverse_qdisc", "reverse_rate"))
-    return "\n".join(_sections(question, port, _all_values(link, key), _kbit(link[rate])) for port, key, rate in ways)
+    said = f"# {LINE[1]} is ppp0, not the Ethernet port below it.\n\n" if _is_pppoe(question) else ""
+    return said + "\n".join(
+        _sections(question, port, _all_values(link, key), _kbit(link[rate])) for port, key, rate in ways
+    )
 
 
 def _sections(question: Question, port: str, values: dict[str, Any], kbit: str) -> str:
@@ -187,12 +256,14 @@ def _sections(question: Question, port: str, values: dict[str, Any], kbit: str) 
         if values["framing"] != "noatm":
             rows.append(f"CompensationMode={values['framing']}")
         rows.append(f"PriorityQueueingPreset={values['diffserv']}")
+        rows += ["NAT=yes"] if port == LINE[1] else []
         rows += [f"{key}={value}" for key, value in own.items()]
         return "\n".join(rows) + "\n"
     rows += ["[HierarchyTokenBucket]", "Parent=root", "Handle=0001", "DefaultClass=0001", ""]
     rows += ["[HierarchyTokenBucketClass]", "Parent=root", "ClassId=0001:0001", f"Rate={kbit}K"]
-    if (beyond_frame := question.access.overhead_bytes - ETHERNET_HEADER) > 0:
-        rows.append(f"OverheadBytes={beyond_frame}")
+    header = 0 if port == LINE[1] and _is_pppoe(question) else ETHERNET_HEADER
+    if (beyond := question.access.overhead_bytes - header) > 0:
+        rows.append(f"OverheadBytes={beyond}")
     rows += ["", f"[{SECTIONS[values['kind']]}]", "Parent=0001:0001", "Handle=0010"]
     if values["kind"].endswith("codel"):
         rows += [f"TargetSec={_whole(values['target'])}", f"IntervalSec={_whole(values['interval'])}"]
@@ -202,11 +273,12 @@ def _sections(question: Question, port: str, values: dict[str, Any], kbit: str) 
 
 def _routeros(question: Question, link: dict[str, Any]) -> str:
     """Queue types and trees of RouterOS 7: each port's tree shapes what it sends."""
+    line = "pppoe-out1" if _is_pppoe(question) else "ether1"
     rows = [
-        "# RouterOS 7, where ether1 is the port towards the line and bridge that towards the users.",
+        f"# RouterOS 7, where {line} is the port towards the line and bridge that towards the users.",
         "# FastTrack goes past queues: turn its firewall rule off.",
     ]
-    ways = (("down", "bridge", "qdisc", "rate"), ("up", "ether1", "reverse_qdisc", "reverse_rate"))
+    ways = (("down", "bridge", "qdisc", "rate"), ("up", line, "reverse_qdisc", "reverse_rate"))
     for way, port, key, rate in ways:
         values, kbit, name = _all_values(link, key), _kbit(link[rate]), f"advice-{way}"
         tree = f"/queue tree add name={name} parent={port} packet-mark=no-mark queue={name}"
@@ -215,6 +287,7 @@ def _routeros(question: Question, link: dict[str, Any]) -> str:
             words += [f"cake-mpu={values['mpu']}"] if values["mpu"] else []
             words += [f"cake-atm={values['framing']}"] if values["framing"] != "noatm" else []
             words += [f"cake-diffserv={values['diffserv']}", f"cake-rtt={_whole(values['rtt'])}"]
+            words += ["cake-nat=yes"] if way == "up" else []
             words += ["cake-ack-filter=filter"] if values["ack_filter"] == "on" else []
             rows += [" ".join((f"/queue type add name={name} kind=cake", *words)), tree]
         else:

@@ -415,22 +415,14 @@ def checks(question: Question, written: str) -> list[str]:
     said = [
         "flent rrul -l 60 -H A-NETPERF-SERVER -p all_scaled -o rrul.png     # before and after: the ping under load"
     ]
-    if question.platform in _SHAPING_PORTS and not written.startswith("# Nothing"):
-        first, second = _SHAPING_PORTS[question.platform]
+    if question.platform in lines.WITH_TC and not written.startswith("# Nothing"):
+        first, second = lines.shaping_ports(question)
         said.append(
             f"for port in {first} {second}; do {{ tc -s -d qdisc show dev $port; tc class show dev $port; }} "
             "> $port.txt; done"
         )
         said.append(f"aqmlab tc --read {first}.txt     # and {second}.txt: is it what was advised?")
     return said
-
-
-_SHAPING_PORTS = {
-    "linux": lines.LINE,
-    "systemd-networkd": lines.LINE,
-    "openwrt": (f"ifb4{lines.LINE[1]}", lines.LINE[1]),
-}
-"""Where a platform has tc(8), the ports that shape: what the users receive, and what they send."""
 
 
 def verified(found: Verified) -> list[str]:
