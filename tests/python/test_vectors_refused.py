@@ -26,6 +26,7 @@ GOOD_NG = pcapng(frames_of(packets_of(WEB)))
     [
         (b"", "cut off at byte 0: expected 4 more of its first bytes"),
         (b"not a capture", "expected a capture in pcap or pcapng, begins with 6e 6f 74 20"),
+        (b"\x1f\x8b\x08\x08 compressed", "begins with 1f 8b 08 08: gunzip it first"),
         (GOOD[:20], "cut off at byte 20: expected 4 more of the file header"),
         (GOOD[: 24 + 7], "expected 9 more of a packet header, after 0 whole packets"),
         (pcap(frames_of(packets_of(WEB)), link=105), "link type 105: expected Ethernet"),

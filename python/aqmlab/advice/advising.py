@@ -15,7 +15,7 @@ from aqmlab.advice.candidates import TODAY, Candidate
 from aqmlab.advice.question import DURATION_S, Question
 from aqmlab.advice.race import Race, looks
 from aqmlab.engine import Resolved
-from aqmlab.progress import Monitor, Silent
+from aqmlab.progress import Monitor, Silent, Size
 from aqmlab.runs import runner
 from aqmlab.statistics import Interval, across_runs
 
@@ -182,10 +182,13 @@ def made(
     work: Sequence[tuple[Candidate, int, float | None]], question: Question, at_once: int, monitor: Monitor
 ) -> list[Row]:
     """Figures of candidates under seeds, each with how fast its shaper is where that is wrong, in the same order."""
+    size = Size(DURATION_S, (question.down_bps + question.up_bps) * DURATION_S)
+    monitor.expect(len(work), size * len(work))
+    monitor.share(at_once)
     with scratch.folder("advice") as above:
         return runner.in_parallel(
             [
-                partial(_run, question, candidate, seed, too_fast, above / str(position), monitor)
+                partial(_run, question, candidate, seed, too_fast, above / str(position), monitor, size)
                 for position, (candidate, seed, too_fast) in enumerate(work)
             ],
             at_once,
@@ -199,11 +202,12 @@ def _run(
     too_fast: float | None,
     folder: Path,
     monitor: Monitor,
+    size: Size,
     stop: Event,
 ) -> Row:
     drawn = situation.draw(question, seed)
     resolved: Resolved = situation.scenario(question, drawn, candidate, too_fast)
     folder.mkdir()
     summary: dict[str, Any]
-    summary, _ = runner.observed(resolved, folder, candidate.name, [stop], monitor)
+    summary, _ = runner.observed(resolved, folder, candidate.name, [stop], monitor, size)
     return applications.of_run(folder, summary, resolved.scenario["traffic"], drawn.piece)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aqmlab.command import completion
-from aqmlab.command.verbs import AsJson, Jobs, Out, complain, print_json, viewed
+from aqmlab.command.verbs import AsJson, Jobs, Out, complain, print_json, say, viewed, watched
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from aqmlab.advice.advising import Advice
     from aqmlab.advice.race import Race
     from aqmlab.advice.verified import Verified
+    from aqmlab.progress import Monitor
 
 
 def add_to(app: typer.Typer) -> None:
@@ -100,13 +101,15 @@ def advise(
     if out is not None and out.exists():
         raise BadInput(f"-o {out}: is there already; expected a folder that is not")
     asked = question.read(down, up, rtt, homes, users, mix, access, platform, what_for, seed, capture, begun_in, have)
-    found = advising.advise(
-        asked,
-        jobs,
-        rounds,
-        told=lambda race: None if as_json else _provisional(race),
-        rate_error=rate_error / 100,
-    )
+    with watched(as_json) as bars:
+        found = advising.advise(
+            asked,
+            jobs,
+            rounds,
+            monitor=_heard(bars, as_json),
+            told=lambda race: None if as_json else _provisional(race),
+            rate_error=rate_error / 100,
+        )
     checked = _verified(found, as_json) if verify else None
     page = _page(found, out, checked) if with_report or out is not None else None
     if as_json:
@@ -121,6 +124,15 @@ def advise(
             of_router = lines.file(asked, found.first)
             if of_router is not None:
                 console.print(f"Router:    {page.parent / of_router[0]}", soft_wrap=True)
+
+
+def _heard(monitor: Monitor, as_json: bool) -> Monitor:
+    """Lines now and then where there are no bars."""
+    from aqmlab.bars import Bars
+    from aqmlab.progress import Both
+    from aqmlab.study.lines import Lines
+
+    return monitor if as_json or isinstance(monitor, Bars) else Both(monitor, Lines(say, "runs"))
 
 
 def _verified(found: Advice, as_json: bool) -> Verified:

@@ -86,6 +86,10 @@ def interfaces(path: Path) -> list[str]:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
 
 
+_COMPRESSED = {b"\x1f\x8b": "gunzip", b"\x28\xb5\x2f\xfd": "unzstd", b"\xfd7zX": "unxz", b"BZh": "bunzip2"}
+"""How files begin that were compressed, and what undoes it."""
+
+
 def _any(file: "_Bytes") -> Iterator[Frame]:
     magic = file.take(4, "its first bytes")
     for order in "<>":
@@ -94,7 +98,8 @@ def _any(file: "_Bytes") -> Iterator[Frame]:
             yield from _pcap(file, order, _PCAP[word])
             return
     if magic != struct.pack(">I", _SECTION):
-        raise BadInput(f"{file.path}: expected a capture in pcap or pcapng, begins with {magic.hex(' ')}")
+        said = next((f": {tool} it first" for start, tool in _COMPRESSED.items() if magic.startswith(start)), "")
+        raise BadInput(f"{file.path}: expected a capture in pcap or pcapng, begins with {magic.hex(' ')}{said}")
     yield from _pcapng(file)
 
 
