@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from aqmlab.advice import advising, applications, candidates, lines, question, words
+from aqmlab.advice import advising, applications, candidates, lines, question, situation, words
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.race import Race, looks
@@ -60,7 +60,7 @@ def test_it_leads_with_what_can_be_acted_on() -> None:
     recommended, gained, out, tie, below, *_ = words.verdict(found)
     assert recommended.startswith("Recommended: cake, shaped to ")
     least = found.race.gain("cake", TODAY)[0]
-    assert gained == f"It is better than today by 0.64 on a score from 0 to 1; with 95 %, by {least:.2f} at least."
+    assert gained == f"It is better than today by 0.64 on a score from 0 to 1; with 95 %, by {words._down(least)} at least."
     assert 0 < least < 0.64
     assert out == f"Out, as worse than another beyond doubt: {TODAY}."
     assert tie.startswith("It cannot be told from fq_codel on that score")
@@ -106,6 +106,44 @@ def test_what_is_worse_by_next_to_nothing_is_not_beside_what_is_lost() -> None:
     assert [row["state"] for row in words.field(found)] == ["first", "near", "open", "out"]
     assert words.states(found).startswith("Near: worse beyond doubt, but by 0.02 of the score at most. Open: behind")
     assert words.as_dict(found)["candidates"]["fq_codel"]["state"] == "near"
+
+
+def test_numbers_say_no_more_than_is_so() -> None:
+    """Bounds are rounded away from what is better, and a width is never said to be nothing."""
+    assert [words._up(one) for one in (0.0001, 0.0121, 0.012, 0.0)] == ["0.001", "0.013", "0.012", "0.000"]
+    assert [words._down(one) for one in (0.339, 0.34, 0.0099, 0.0004)] == ["0.33", "0.34", "0.009", "0.000"]
+    pages, game = (one for one in applications.FIGURES if one.key in ("game_p99_s", "pages_in_2s"))
+    assert words.cell(game, Interval(-0.0004, 0.0001, 6, "runs"), signed=True) == "−0.4 ± 0.1"
+    assert words.cell(game, Interval(0.035, 0.003, 6, "runs")) == "35 ± 3"
+    assert words.cell(pages, Interval(0.991, 0.0012, 6, "runs")) == "99.1 ± 0.1"
+
+
+def test_what_is_set_now_is_compared_over_the_rounds_that_it_ran() -> None:
+    race = Race(["first", "now"], (8, 12))
+    for at in range(12):
+        race.add("first", 0.8 if at < 8 else 0.2)
+        if at < 8:
+            race.add("now", 0.6)
+    assert race.lead("first", "now") == pytest.approx(0.2)
+    assert race.mean("first") - race.mean("now") == pytest.approx(0.0)
+
+
+def test_slow_lines_have_settings_that_a_run_takes() -> None:
+    """A full frame takes longer than CoDel's own interval there."""
+    for down, up, access in (("1mbit", "256kbit", "lte"), ("2mbit", "300kbit", "lte"), ("256kbit", "256kbit", "dsl")):
+        asked = question.read(down, up, access=access)
+        drawn = situation.draw(asked, 0)
+        for one in candidates.of("linux", access, asked.rtt_s[1]):
+            situation.scenario(asked, drawn, one)
+
+
+def test_figures_that_only_some_rounds_have_are_compared_where_they_are() -> None:
+    found = advised(SURE, dict.fromkeys(SURE, 4.0))
+    film = applications.FILMS[0]
+    assert found.difference("cake", film) is None and found.value("cake", film) is None
+    for name, start in (("cake", 1.0), (TODAY, 5.0)):
+        found.rows[name][2] = {**found.rows[name][2], film.key: start}
+    assert found.difference("cake", film).value == -4.0
 
 
 def test_a_fast_line_s_router_may_be_too_slow() -> None:

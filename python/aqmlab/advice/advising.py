@@ -100,7 +100,7 @@ class Advice:
 
     def value(self, name: str, figure: Figure) -> Interval | None:
         """A figure of a candidate over its runs; nothing where no run has it."""
-        return over([row[figure.key] for row in self.rows[name]])
+        return over([row.get(figure.key) for row in self.rows[name]])
 
     def difference(self, name: str, figure: Figure) -> Interval | None:
         """Its difference to what there is today, run by run."""
@@ -112,7 +112,7 @@ class Advice:
 
 
 def _difference(rows: Sequence[Row], base: Sequence[Row], figure: Figure) -> Interval | None:
-    pairs = [(row[figure.key], other[figure.key]) for row, other in zip(rows, base, strict=False)]
+    pairs = [(row.get(figure.key), other.get(figure.key)) for row, other in zip(rows, base, strict=False)]
     return over([None if a is None or b is None else a - b for a, b in pairs])
 
 

@@ -50,9 +50,10 @@ def _time(seconds: float) -> str:
 
 def _codel(way: Way) -> dict[str, Any]:
     """RFC 8289 §4.3, RFC 8290 §5.2.1: target is not below the time of one and a half full frames, and interval not
-    below the longest usual round trip."""
+    below the longest usual round trip, nor below target."""
     interval = max(0.1, way.rtt_s)
-    return {"target": _time(max(interval / 20, 1.5 * FULL_FRAME * 8 / way.shaped_bps)), "interval": _time(interval)}
+    target = max(interval / 20, 1.5 * FULL_FRAME * 8 / way.shaped_bps)
+    return {"target": _time(target), "interval": _time(max(interval, target))}
 
 
 def _with(kind: str, *makers: Settings, **fixed: Any) -> Settings:

@@ -114,6 +114,10 @@ class Race:
         """Mean score of one over the rounds it ran."""
         return float(np.mean(self.scores[name]))
 
+    def lead(self, name: str, over: str) -> float:
+        """By how much one is ahead of another, in the mean over the rounds that both ran."""
+        return float(self._ahead([name], over).mean())
+
     @property
     def first(self) -> str:
         """The best mean of those left; of equals the one named first."""

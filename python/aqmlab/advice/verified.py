@@ -123,7 +123,9 @@ def verify(found: Advice, rounds: int = ROUNDS, view: View = UNSEEN) -> Verified
     except (BadInput, CannotRun) as error:  # a link that no live run has, no kernel
         return Verified(missing=str(error))
     by_name = {one.name: rows[place::2] for place, one in enumerate(pair)}
-    findings = [_finding(found, figure, by_name, rounds) for figure in found.figures if figure.key in rows[0]]
+    findings = [
+        _finding(found, figure, by_name, rounds) for figure in found.figures if any(figure.key in row for row in rows)
+    ]
     return Verified("", kernel, rounds, by_name, findings)
 
 
@@ -164,7 +166,7 @@ def _finding(found: Advice, figure: Figure, live_rows: dict[str, list[Row]], rou
     simulated = _differences(found.rows[first][:rounds], found.rows[TODAY][:rounds], figure)
     between = _differences(live_rows[first], live_rows[TODAY], figure)
     pairs = [(a, b) for a, b in zip(simulated, between, strict=True) if a is not None and b is not None]
-    today = over([row[figure.key] for row in found.rows[TODAY][:rounds]])
+    today = over([row.get(figure.key) for row in found.rows[TODAY][:rounds]])
     if not pairs or today is None:
         return Finding(figure, over(simulated), over(between), None, None)
     tolerance = TOLERANCES[figure.unit]
@@ -174,5 +176,5 @@ def _finding(found: Advice, figure: Figure, live_rows: dict[str, list[Row]], rou
 
 
 def _differences(rows: Sequence[Row], base: Sequence[Row], figure: Figure) -> list[float | None]:
-    pairs = [(row[figure.key], other[figure.key]) for row, other in zip(rows, base, strict=True)]
+    pairs = [(row.get(figure.key), other.get(figure.key)) for row, other in zip(rows, base, strict=True)]
     return [None if a is None or b is None else a - b for a, b in pairs]

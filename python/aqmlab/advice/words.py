@@ -37,7 +37,7 @@ def verdict(advice: Advice) -> list[str]:
         said.append(f"Out, as worse than another beyond doubt: {_listed(out)}.")
     if near := advice.those("near"):
         most = max(race.gain(race.first, name)[1] for name in near)
-        said.append(f"Worse, but by {max(most, 0.001):.3f} at most, which hardly matters: {_listed(near)}.")
+        said.append(f"Worse, but by {_up(most)} at most, which hardly matters: {_listed(near)}.")
     if ties := advice.those("tie"):
         said.append(f"It cannot be told from {_listed(ties)} on that score: any of them may be the best.")
     if wide := advice.those("open"):
@@ -50,7 +50,7 @@ def verdict(advice: Advice) -> list[str]:
     if least >= 1:
         said.append("So few runs say nothing of how far it is below the best: give it more of --rounds.")
     elif least > 0:
-        said.append(f"With 95 % it is at most {least:.3f} below the best of the {number} candidates.")
+        said.append(f"With 95 % it is at most {_up(least)} below the best of the {number} candidates.")
     else:
         said.append(f"With 95 % it is the best of the {number} candidates.")
     said += _configured(advice)
@@ -73,13 +73,25 @@ def _against_today(advice: Advice) -> list[str]:
         return ["Its score, from 0 to 1, is the best in the mean."]
     gained, (least, _) = race.mean(race.first) - race.mean(TODAY), race.gain(race.first, TODAY)
     if least > 0:
-        return [f"It is better than today by {gained:.2f} on a score from 0 to 1; with 95 %, by {least:.2f} at least."]
+        by = f"{least_said} at least" if float(least_said := _down(least)) else "more than nothing"
+        return [f"It is better than today by {gained:.2f} on a score from 0 to 1; with 95 %, by {by}."]
     said = [f"It is better than today by {gained:.2f} in the mean, on a score from 0 to 1, and that is not sure."]
     better = [one for one in advice.figures if _judged(one, advice.difference(race.first, one)) == "better"]
     if better:
         titles = _listed([one.title for one in better])
         said.append(f"Each by its own 95 % interval, it is better than today for {titles}.")
     return said
+
+
+def _up(bound: float) -> str:
+    """An upper bound of a score, rounded up: what is said holds."""
+    return f"{math.ceil(bound * 1000 - 1e-9) / 1000:.3f}"
+
+
+def _down(bound: float) -> str:
+    """A lower bound of a score, rounded down."""
+    digits = 2 if bound >= 0.01 else 3
+    return f"{math.floor(bound * 10**digits + 1e-9) / 10**digits:.{digits}f}"
 
 
 def is_undecided(advice: Advice) -> bool:
@@ -143,14 +155,14 @@ def _configured(advice: Advice) -> list[str]:
     elif configured.NAME in race.running:
         _, most = race.gain(race.first, configured.NAME)
         said.append(
-            f"It cannot be told from the first, which is better by {max(0.0, most):.3f} at most: a change may not be "
+            f"It cannot be told from the first, which is better by {_up(max(0.0, most))} at most: a change may not be "
             "worth it."
         )
     else:
-        gained = race.mean(race.first) - race.mean(configured.NAME)
+        gained = race.lead(race.first, configured.NAME)
         said.append(
             f"It left the race after {race.left[configured.NAME]} rounds: the first is better, by {gained:.2f} in the "
-            "mean."
+            "mean of these."
         )
     if found.notes:
         more = len(found.notes) - 1
@@ -236,17 +248,19 @@ def cell(figure: Figure, found: Interval | None, signed: bool = False) -> str:
     if found is None:
         return "–"
     size = max(abs(found.value), found.half_width or 0.0)
-    value = _number(figure, found.value, size, "+" if signed else "")
+    value = _number(figure, found.value, size, "+" if signed else "", found.half_width or 0.0)
     if found.half_width is None:
         return value
     if figure.unit == "share" and found.half_width > 1:
         return f"{value} ± more than 100"
-    return f"{value} ± {_number(figure, found.half_width, size)}"
+    return f"{value} ± {_number(figure, found.half_width, size, width=found.half_width)}"
 
 
-def _number(figure: Figure, value: float, size: float, sign: str = "") -> str:
-    """A value with as many digits as one of this size should have: two that count of a small rate."""
+def _number(figure: Figure, value: float, size: float, sign: str = "", width: float = 0.0) -> str:
+    """A value with as many digits as one of this size should have: two that count of a small rate, one of a width."""
     scale, _, digits = SCALES[figure.unit]
+    if 0 < width * scale < 0.5 * 10**-digits:
+        digits = min(math.ceil(-math.log10(width * scale)), 4)
     if figure.unit == "bps" and 0 < size * scale < 0.1:
         digits = min(1 - math.floor(math.log10(size * scale)), 4)
     text = f"{value * scale:{sign}.{digits}f}"
