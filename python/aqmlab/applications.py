@@ -40,7 +40,7 @@ def of(columns: Sequence[Column], found: Comparison | None = None) -> list[Part]
 
 def _few(one: Application, columns: Sequence[Column]) -> str:
     """That shares say little where there are few of what is counted."""
-    words = {"pages": "pages", "calls": "calls, each way counted,"}.get(one.name)
+    words = {"pages": "pages", "exchanges": "exchanges", "calls": "calls, each way counted,"}.get(one.name)
     if words is None:
         return ""
     found = [sum(one.samples(run, blocks(run, one)).size for run in column.result.runs) for column in columns]

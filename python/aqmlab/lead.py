@@ -49,6 +49,9 @@ OF_APPLICATIONS = (
     Question("applications.games.p99_mean_s", "Games, 99 % of packets within", "s", "{} ms", "{} ms", -1),
     Question("applications.pages.share_in_2s", "Pages loaded in two seconds", "share", "{} %", "{} points"),
     Question(
+        "applications.exchanges.share_under_2s", "Exchanges completed within two seconds", "share", "{} %", "{} points"
+    ),
+    Question(
         "applications.video.stalled_share", "Films, share of time they stood still", "share", "{} %", "{} points", -1
     ),
 )

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from aqmlab import api, applications, engine, figures
+from aqmlab import api, applications, engine, figures, lead
 from aqmlab.command.terminal import comparison
 from aqmlab.comparison import Comparison
 from aqmlab.report import page
@@ -91,7 +91,7 @@ def test_figures_are_those_of_the_tables(compared: Comparison) -> None:
 
 def test_a_queue_that_is_fair_is_better_for_calls_and_games(compared: Comparison) -> None:
     parts = {part.table: part for part in applications.of(compared.columns, compared)}
-    of_homes = [one.name for one in applications.APPLICATIONS if one.name != "live"]
+    of_homes = [one.name for one in applications.APPLICATIONS if one.name not in ("live", "exchanges")]
     assert list(parts) == [f"applications.{name}" for name in of_homes]
 
     def value(table: str, variant: str, name: str) -> applications.Interval | None:
@@ -167,3 +167,60 @@ def test_traffic_that_is_no_application_has_no_such_table(tmp_path: Path) -> Non
     found = api.run(tmp_path / "bulk.toml", out=tmp_path / "out")
     assert applications.figures(found.runs[0]) == {} and "applications" not in figures.of(found)
     assert "What people get" not in page.write(found).read_text(encoding="utf-8")
+
+
+WEB = """
+duration = "12s"
+warmup = "2s"
+link.rate = "8mbit"
+[[traffic]]
+kind = "web"
+model = "unc2001"
+users = 100
+think_mean = "5s"
+direction = "forward"
+application = "pages"
+[[traffic]]
+kind = "web"
+model = "{model}"
+users = 60
+inter_page = "2s"
+direction = "forward"
+application = "pages"
+[[traffic]]
+kind = "poisson"
+arrivals = "10hz"
+size = "10kb"
+application = "pages"
+"""
+
+
+def test_an_object_is_not_called_a_page(tmp_path: Path) -> None:
+    (tmp_path / "web.toml").write_text(WEB.format(model="feldmann-pareto2"), encoding="utf-8")
+    found = api.compare(tmp_path / "web.toml", "pfifo", "fq_codel", reps=2, out=tmp_path / "out")
+    run = found.columns[0].result.runs[0]
+    users, sessions, arrivals = (run.exchanges.filter(pl.col("traffic") == block) for block in range(3))
+    figure = applications.figures(run)
+    assert figure["pages"]["loaded"] == run.pages.height + arrivals.height
+    assert run.pages["traffic"].unique().to_list() == [0] and run.pages.height < users.height / 3
+    assert figure["exchanges"]["completed"] == sessions.height
+    assert figure["exchanges"]["share_under_2s"] == (sessions["response_time_s"] <= 2).mean()
+    assert figure["exchanges"]["p50"] == pytest.approx(sessions["response_time_s"].median(), abs=0.02)
+    assert applications.samples(run)["exchanges"].size == sessions.height
+    numbers = page.write(found).parent / "numbers.csv"
+    assert "applications.exchanges,fq_codel,p50" in numbers.read_text(encoding="utf-8")
+    said = lead.of(found).splitlines()
+    assert [line.split(":")[0] for line in said] == [
+        "Pages loaded in two seconds",
+        "Exchanges completed within two seconds",
+    ]
+    assert "load time of a page (s)" in figures.of(found)["applications"].as_format("svg").decode()
+
+
+def test_a_page_of_one_object_is_its_answer(tmp_path: Path) -> None:
+    (tmp_path / "web.toml").write_text(WEB.format(model="feldmann-exp2"), encoding="utf-8")
+    run = api.run(tmp_path / "web.toml", out=tmp_path / "out").runs[0]
+    figure = applications.figures(run)
+    assert "exchanges" not in figure
+    single = run.exchanges.filter(pl.col("traffic") > 0).height
+    assert figure["pages"]["loaded"] == run.pages.height + single

@@ -58,7 +58,9 @@ def test_a_page_is_what_touches_in_time(tmp_path: Path) -> None:
     assert pages.within(found, 1.0, (5.0, 20.0)) == pytest.approx(2 / 3)
     assert pages.within(found, 1.2, (5.0, 14.0)) == pytest.approx(1 / 2)  # the second began too late to be judged
     assert pages.median_s(found, (5.0, 20.0)) == 1.0
-    assert pages.pages(tmp_path, [{"kind": "web", "model": "unc2001"}], (5.0, 20.0)).height == 0
+    assert pages.pages(tmp_path, [{"kind": "web", "model": "unc2001"}], (5.0, 20.0)).equals(found)
+    assert pages.pages(tmp_path, [{"kind": "web", "model": "kuzmanovic2005"}], (5.0, 20.0)).height == 0
+    assert pages.pages(tmp_path, [READERS], (5.0, 20.0), among=[1]).height == 0
 
 
 def test_what_never_came_is_no_part_of_a_loaded_page(tmp_path: Path) -> None:
@@ -149,6 +151,25 @@ def test_pages_of_a_run_are_those_of_a_second_reckoning(tmp_path: Path) -> None:
     assert run.scenario["traffic"][0]["users"] == 4
     found = sorted(run.pages.select("reader", "begun_s", "load_s", "exchanges").rows())
     assert found == [pytest.approx(row) for row in reckoned(run)] and len(found) > 15
+
+
+def test_pages_of_web_users_are_whole(tmp_path: Path) -> None:
+    """Objects follow each other at once, and a user thinks for a second at least: 5.44 objects are a page."""
+    file = tmp_path / "web.toml"
+    file.write_text(
+        'duration = "100s"\nwarmup = "10s"\nlink.rate = "100mbit"\n[[traffic]]\nkind = "web"\nusers = 300\n'
+        'direction = "forward"\nthink_mean = "8s"\nmodel = "unc2001"\n',
+        encoding="utf-8",
+    )
+    run = api.run(file, out=tmp_path / "out").runs[0]
+    found = run.pages
+    assert sorted(found.select("reader", "begun_s", "load_s", "exchanges").rows()) == [
+        pytest.approx(row) for row in reckoned(run)
+    ]
+    assert found.height > 2000 and 5 < found["exchanges"].mean() < 6
+    ends = found.sort("reader", "begun_s").with_columns(end=pl.col("begun_s") + pl.col("load_s"))
+    thought = (ends["begun_s"].shift(-1) - ends["end"]).filter(ends["reader"] == ends["reader"].shift(-1))
+    assert thought.min() > 0.2
 
 
 def test_demands_say_which_pages_were_not_loaded(tmp_path: Path) -> None:

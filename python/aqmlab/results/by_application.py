@@ -1,7 +1,8 @@
 """What each application got in a run, in its own words: pages in two seconds, stalls an hour, MOS, delays.
 
 A block of traffic is of an application if it says so (`application = "calls"`); films, real-time video and readers of
-pages are what they are without that.
+pages are what they are without that. A block of pages whose tables do not tell which objects are of one page has
+figures of its exchanges.
 """
 
 import math
@@ -50,13 +51,25 @@ class Application:
 def blocks(run: Run, application: Application) -> list[int]:
     """The blocks of an application."""
     traffic = run.scenario["traffic"]
-    found = felt.places(traffic, application.name)
-    own = {"pages": pages.blocks, "video": _films_of, "live": _live_of}.get(application.name)
-    return sorted({*found, *(own(traffic) if own else [])})
+    own = {"pages": _pages_of, "exchanges": _unjoined, "video": _films_of, "live": _live_of}.get(application.name)
+    return own(traffic) if own else felt.places(traffic, application.name)
+
+
+def _pages_of(traffic: Sequence[Mapping[str, Any]]) -> list[int]:
+    called = set(felt.places(traffic, "pages")) - set(_unjoined(traffic))
+    return sorted(called | set(pages.blocks(traffic, [pages.READERS])))
+
+
+def _unjoined(traffic: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Blocks of pages of several objects that cannot be put together."""
+    whole = pages.blocks(traffic)
+    called = felt.places(traffic, "pages")
+    return [place for place in called if place not in whole and not pages.are_answers(traffic[place])]
 
 
 def _films_of(traffic: Sequence[Mapping[str, Any]]) -> list[int]:
-    return [place for place, block in enumerate(traffic) if block["kind"] == video.KIND]
+    own = [place for place, block in enumerate(traffic) if block["kind"] == video.KIND]
+    return sorted({*felt.places(traffic, "video"), *own})
 
 
 def _live_of(traffic: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -65,7 +78,7 @@ def _live_of(traffic: Sequence[Mapping[str, Any]]) -> list[int]:
 
 def _loaded(run: Run, blocks: Sequence[int]) -> pl.DataFrame:
     """Pages with when they began and how long they took: those of readers, and answers that are pages by themselves."""
-    readers = run.pages.filter(pl.col("traffic").is_in(blocks)).select("begun_s", "load_s")
+    readers = run.pages_of(blocks).select("begun_s", "load_s")
     single = [block for block in blocks if block not in pages.blocks(run.scenario["traffic"])]
     rows = run.exchanges.filter(pl.col("traffic").is_in(single))
     answers = rows.select(begun_s=pl.col("start_s"), load_s=pl.col("response_time_s"))
@@ -83,6 +96,19 @@ def _pages(run: Run, blocks: Sequence[int]) -> Figures:
 
 def _page_times(run: Run, blocks: Sequence[int]) -> Array:
     return _numbers(_loaded(run, blocks)["load_s"].fill_null(math.inf))
+
+
+def _exchanges(run: Run, blocks: Sequence[int]) -> Figures:
+    times = _response_times(run, blocks)
+    return {
+        "completed": float(times.size),
+        "share_under_2s": float((times <= felt.PAGE_IN_S).mean()) if times.size else None,
+        "p50": float(statistics.quantiles(times, [0.5])[0]) if times.size else None,
+    }
+
+
+def _response_times(run: Run, blocks: Sequence[int]) -> Array:
+    return _numbers(run.exchanges.filter(pl.col("traffic").is_in(blocks))["response_time_s"])
 
 
 def _films(run: Run, blocks: Sequence[int]) -> Figures:
@@ -184,6 +210,22 @@ APPLICATIONS = (
         "Pages: loaded when the last object is there; of those begun 2 s before the end or earlier.",
     ),
     Application(
+        "exchanges",
+        "Exchanges of pages",
+        (
+            ("completed\n", "count", "completed"),
+            ("in 2 s\n%", "share", "share_under_2s"),
+            ("median\nms", "s", "p50"),
+        ),
+        _exchanges,
+        _response_times,
+        "response time of an exchange (s)",
+        -1,
+        ("share_under_2s", "p50"),
+        "exchanges",
+        "Exchanges of pages: each is an object; which of them are of one page is not known of this traffic.",
+    ),
+    Application(
         "video",
         "Films",
         (
@@ -252,7 +294,14 @@ APPLICATIONS = (
     Application("backups", "Backups", GOODPUT, _flows, _none, "", 1, ("goodput_bps",)),
 )
 
-TABLES = {"pages": "exchanges", "video": "exchanges", "live": "frames", "calls": "probes", "games": "probes"}
+TABLES = {
+    "pages": "exchanges",
+    "exchanges": "exchanges",
+    "video": "exchanges",
+    "live": "frames",
+    "calls": "probes",
+    "games": "probes",
+}
 """The table that an application's figures are made of, beside the summary."""
 
 

@@ -1,9 +1,9 @@
-"""Pages of readers: each with how long it took until its last object was there.
+"""Pages of readers and web users: each with how long it took until its last object was there.
 
 A run's table of exchanges has a row for each object, or for all that a server sent of a wave, and for each greeting.
-A reader has one page at a time. What is asked for while something of a page is under way, or when the last of that is
-there, belongs to the page; what is asked for later begins the next one. A page counts if it began within the measured
-window, as all of its exchanges are then in the table that were complete at the end.
+A reader has one page at a time, and thinks between two. What is asked for while something of a page is under way, or
+when the last of that is there, belongs to the page; what is asked for later begins the next one. A page counts if it
+began within the measured window, as all of its exchanges are then in the table that were complete at the end.
 
 Where the run wrote its demands down, what was asked for and never came is known: such a page is not loaded. Elsewhere a
 page is taken for loaded when what came of it is there.
@@ -11,15 +11,21 @@ page is taken for loaded when what came of it is there.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-MODEL = "archive2024"
+READERS = "archive2024"
+"""The model whose blocks are pages without being called so."""
+
+MODELS = (READERS, "unc2001")
+"""Models whose users ask for the next object of a page when another is there, and for the next page later."""
 
 COLUMNS = {
     "traffic": pl.Int64,
@@ -37,23 +43,39 @@ NEVER = -1
 """The reader of a page of which nothing came."""
 
 
-def blocks(traffic: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The blocks whose sources are readers."""
-    return [k for k, block in enumerate(traffic) if block["kind"] == "web" and block.get("model") == MODEL]
+def blocks(traffic: Sequence[Mapping[str, Any]], models: Sequence[str] = MODELS) -> list[int]:
+    """The blocks of these models: of all whose pages can be told apart if none are named."""
+    return [k for k, block in enumerate(traffic) if block["kind"] == "web" and block.get("model") in models]
+
+
+def are_answers(block: Mapping[str, Any]) -> bool:
+    """Whether each answer of a block is a page by itself, if it is of pages at all.
+
+    Of other models the tables do not tell which objects are of one page.
+    """
+    objects = block.get("objects")
+    return block["kind"] != "web" or (isinstance(objects, int | float) and objects <= 1)
 
 
 def pages(
-    folder: Path, traffic: Sequence[Mapping[str, Any]], window: tuple[float, float], gap_s: float = 0.0
+    folder: Path,
+    traffic: Sequence[Mapping[str, Any]],
+    window: tuple[float, float],
+    gap_s: float = 0.0,
+    among: Sequence[int] | None = None,
 ) -> pl.DataFrame:
     """The pages of a run's readers, a row each, of its folder, its blocks, and the ends of its window in seconds.
 
     `gap_s` is what may pass between an object and the request that follows from it; next to nothing in a simulated run.
+    `among` are the blocks that are asked for, all if none are named.
     """
     gap_ns = round(gap_s * 1e9)
     exchanges = pl.scan_parquet(folder / "exchanges.parquet")
     columns = ["source", "start_ns", "response_time_ns", "response_bytes"]
     rows: list[tuple[Any, ...]] = []
     for block in blocks(traffic):
+        if among is not None and block not in among:
+            continue
         found = exchanges.filter(pl.col("traffic") == block).select(columns).collect()
         demands = folder / f"demands-{block}.csv"
         missing = _missing(demands, found, window) if demands.exists() else []
@@ -98,11 +120,8 @@ class _Page:
 def _of_block(
     block: int, found: pl.DataFrame, missing: Sequence[int], first_ns: int, gap_ns: int
 ) -> Iterator[tuple[Any, ...]]:
-    pages = [
-        page
-        for (reader,), own in sorted(found.group_by("source"), key=lambda item: item[0])
-        for page in _split(int(reader), own, gap_ns)
-    ]
+    rows = found.sort("source", "start_ns").select("source", "start_ns", "response_time_ns").iter_rows()
+    pages = [page for reader, own in groupby(rows, itemgetter(0)) for page in _split(reader, own, gap_ns)]
     known: set[int] = set()
     for page in pages:
         late = [at for one in page.instants for at in _near(missing, one, gap_ns)]
@@ -120,10 +139,10 @@ def _near(sorted_ns: Sequence[int], at: int, gap_ns: int) -> Sequence[int]:
     return sorted_ns[bisect_left(sorted_ns, at) : bisect_right(sorted_ns, at + gap_ns)]
 
 
-def _split(reader: int, own: pl.DataFrame, gap_ns: int) -> Iterator[_Page]:
+def _split(reader: int, own: Iterable[tuple[int, int, int]], gap_ns: int) -> Iterator[_Page]:
     """The pages of one reader, in their order."""
     page: _Page | None = None
-    for start, took in own.sort("start_ns").select("start_ns", "response_time_ns").iter_rows():
+    for _, start, took in own:
         if page is not None and start > page.end + gap_ns:
             yield page
             page = None

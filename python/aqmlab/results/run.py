@@ -1,7 +1,7 @@
 """A finished run: a folder with `scenario.toml`, `manifest.json`, `summary.json` and its tables, read lazily."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -118,9 +118,15 @@ class Run:
 
     @property
     def pages(self) -> pl.DataFrame:
-        """One row a page that readers began within the measured window: when it was all there, if it was."""
+        """One row a page of `archive2024` or `unc2001` that was begun within the measured window: when it was all
+        there, if it was."""
+        return self.pages_of(pages.blocks(self.scenario["traffic"]))
+
+    def pages_of(self, blocks: Sequence[int]) -> pl.DataFrame:
+        """The pages of some blocks of traffic."""
         forks.check()
-        return pages.pages(self.folder, self.scenario["traffic"], self.window, pages.LIVE_GAP_S if self.live else 0.0)
+        gap_s = pages.LIVE_GAP_S if self.live else 0.0
+        return pages.pages(self.folder, self.scenario["traffic"], self.window, gap_s, blocks)
 
     @property
     def queue(self) -> pl.DataFrame:
