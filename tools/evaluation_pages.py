@@ -145,7 +145,8 @@ def _rows(asked: Json, kept: Json, columns: Sequence[Json]) -> list[str]:
         return [f"| {head} | {why} | {' | '.join('' for _ in columns)} | |"]
     rows, beside = [], one["beside_drop_tail"]
     goodput = f"{beside['goodput_is']} {_said(beside['goodput'])}"
-    counted = f"of {beside['cases']}: delay {_said(beside['delay'])}; {goodput}"
+    only = f" {beside['only']}" if "only" in beside else ""
+    counted = f"of {beside['cases']}{only}: delay {_said(beside['delay'])}; {goodput}"
     for k, case in enumerate(one["cases"]):
         cells = [_cell(known.standing(column, id, case["at"])) for column in columns]
         first = k == 0
@@ -172,8 +173,9 @@ def overview(every: Mapping[str, Json], costs: Mapping[str, Any], names: Sequenc
         "# Evaluations after RFC 7928",
         "",
         "Disciplines with their defaults, in the scenarios that [RFC 7928 asks for](../guide/evaluate.md):",
-        "goodput and mean queueing delay of one case of some sections, at the first rate. The counts are of all cases:",
-        "there are fewer where a discipline cannot mark, or has no setting that a section asks about.",
+        "goodput and mean queueing delay of one case of some sections, at the first rate.",
+        f"{_all_cases(every, asked)}:",
+        "there are fewer where a discipline has no setting that a section asks about.",
         "A discipline of one's own is shown among these on the page of its evaluation.",
         "Where these numbers speak of what studies and validation speak of too, [they are compared](agreement.md).",
         "",
@@ -227,6 +229,18 @@ def _not_run(every: Mapping[str, Json], asked: Mapping[str, Json]) -> list[str]:
     return [
         line for sections, names in late.items() for line in ("", f"Not run yet: {sections} of {', '.join(names)}.")
     ]
+
+
+def _all_cases(every: Mapping[str, Json], asked: Mapping[str, Json]) -> str:
+    """What the counts are of; older evaluations left cases of a section out."""
+    found = {
+        (asked[one["id"]]["section"], beside["only"])
+        for kept in every.values()
+        for one in kept["requirements"]
+        if "only" in (beside := one.get("beside_drop_tail", {}))
+    }
+    of = "".join(f", in {section} of those {only}" for section, only in sorted(found))
+    return f"The counts are of all cases{of}"
 
 
 def _brief(case: Json | None) -> str:

@@ -4,6 +4,7 @@ import csv
 import json
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,27 @@ def test_what_cannot_mark_is_not_run_with_ecn(pie):
     at = {(p.at["aqm"], p.at["ecn"]): p.source.tree for p in pie.points if p.grid == "ecn"}
     assert ("drop-tail", "on") not in at and ("drop-tail", "off") in at
     assert at["pie", "on"]["link"]["qdisc"]["ecn"] is True and at["pie", "on"]["tcp"]["ecn"] == "on"
+
+
+def test_cases_with_ecn_are_counted_beside_what_cannot_mark(here):
+    words = ["evaluate", "pie", "--against", "", "--quick", "--only", "ecn/access/20ms/*", "--out", "out"]
+    assert cli.invoke(words) == 0
+    facts = read_json(Path("out/study.json"))
+    (one,) = [one for one in facts["evaluation"]["requirements"] if one["status"] == "run"]
+    assert one["section"] == "4.5" and one["beside_drop_tail"]["cases"] == 2  # without ECN and with it
+    assert one["beside_drop_tail"]["delay"] == {"less": 2, "more": 0, "undecided": 0}
+
+
+def test_the_command_of_a_section_is_for_it_alone(pie):
+    both = outcome._alone(replace(pie, only=("ecn/*", "friendly/access/*")), "friendly")
+    assert both == ("friendly/access/*",)
+    assert outcome._alone(replace(pie, only=("ecn/*", "friendly/access/*")), "ecn") == ("ecn/*",)
+    assert outcome._alone(replace(pie, only=("*/access/*", "ecn/*")), "friendly") == ("friendly/access/*",)
+    assert outcome._alone(replace(pie, only=("*",)), "ecn") == ("ecn/*",)
+    # Where no pattern says it, names do.
+    (name,) = outcome._alone(replace(pie, only=("*-t*l",)), "friendly")[:1]
+    assert name == "friendly/access/drop-tail"
+    assert outcome._alone(pie, "ecn") == ("ecn/*",)
 
 
 @pytest.mark.parametrize(
@@ -470,6 +492,8 @@ def test_a_controller_is_evaluated_beside_cubic(here, capsys):
     assert bbr["also"]["value"] > 2 * cubic["also"]["value"] > 0
     assert by_section["5.2.1"]["beside_baseline"]["also"] == {"less": 0, "more": 1, "undecided": 0}
     assert by_section["5.2.1"]["beside_baseline"]["goodput"] == {"less": 1, "more": 0, "undecided": 0}
+    assert by_section["5.2.1"]["command"].endswith("--only 'mixed/access/reno/quarter/*'")
+    assert by_section["5.1.2"]["command"].endswith("--quick --only 'buffers/access/four/*'")
     page = (folder / "report.html").read_text()
     assert "Among all" not in page and "beside cubic" in page and "drop-tail" not in page
     assert set(toml_text.loads((folder / "answers.toml").read_text(), "answers.toml")) >= {"principles", "deployment"}

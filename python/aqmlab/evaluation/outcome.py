@@ -5,8 +5,10 @@ Differences to the baseline are taken seed by seed where both met the same deman
 where they did not; each is less or more if its 95 % interval says so, else undecided.
 """
 
+import fnmatch
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from aqmlab.claims.samples import contrast, sample
@@ -52,7 +54,7 @@ def _requirement(asked: Mapping[str, Any], study: Study, cells: Cells, among: Se
         "what_was_run": title,
         "is_again": bool(asked.get("is_again", False)),
         "is_whole": len(there) == sum(point.grid == grid for point in study.everything),
-        "command": f"{study.command} --only '{grid}/*'" if not study.only else study.command,
+        "command": replace(study, only=_alone(study, grid)).command,
         "shown": _shown(there, asked.get("shown", {}), numbers, among[0].form),
         among[0].form.beside: {
             "cases": len(pairs),
@@ -61,6 +63,25 @@ def _requirement(asked: Mapping[str, Any], study: Study, cells: Cells, among: Se
             **({"also_is": also.title} if also else {}),
         },
     }
+
+
+def _alone(study: Study, grid: str) -> tuple[str, ...]:
+    """Patterns that name what was run of a grid and nothing of others: as they were asked for, where they do."""
+    names = [point.name for point in study.everything]
+    whole = {point.name for point in study.everything if point.grid == grid}
+    if not study.only:
+        return (f"{grid}/*",)
+    wanted = {name for pattern in study.only for name in fnmatch.filter(whole, pattern)}
+    found = []
+    for pattern in study.only:
+        _, slash, rest = pattern.partition("/")
+        here = set(fnmatch.filter(names, pattern)) & whole
+        candidates = (pattern, f"{grid}{slash}{rest}", f"{grid}/*")
+        exact = (one for one in candidates if set(fnmatch.filter(names, one)) == here)
+        found += [next(exact, "")] if here else []
+    if all(found):
+        return tuple(dict.fromkeys(found))
+    return (f"{grid}/*",) if wanted == whole else tuple(sorted(wanted))
 
 
 class Quotient(Reading):
@@ -172,10 +193,20 @@ def _finite(value: float | None) -> float | None:
 
 
 def _pairs(among: Sequence[Compared], cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
-    """What is evaluated and the baseline, in each case that both have."""
+    """What is evaluated and the baseline, in each case that both have.
+
+    A baseline that cannot mark is not run with ECN: its case without stands beside those with it, too.
+    """
     form = among[0].form
     own, base = ([cell for cell in cells if cell.at[form.axis] == one.name] for one in among[:2])
-    return [(one, other) for one in own for other in base if _place(one, form) == _place(other, form)]
+    places = [(_place(cell, form), cell) for cell in base]
+    found = []
+    for one in own:
+        place = _place(one, form)
+        wanted = (place, {**place, "ecn": "off"}) if "ecn" in place else (place,)
+        others = [cell for at in wanted for there, cell in places if there == at]
+        found += [(one, other) for other in others[:1]]
+    return found
 
 
 def _counted(asked: Asked, pairs: Sequence[tuple[Cell, Cell]]) -> dict[str, int]:
