@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from aqmlab import api, applications, engine, figures, lead
 from aqmlab.command.terminal import comparison
 from aqmlab.comparison import Comparison
 from aqmlab.report import page
-from aqmlab.results import felt, pages, video
+from aqmlab.results import by_application, felt, pages, video
 from aqmlab.results.run import Run
 from conftest import NATIVE
 
@@ -222,5 +223,56 @@ def test_a_page_of_one_object_is_its_answer(tmp_path: Path) -> None:
     run = api.run(tmp_path / "web.toml", out=tmp_path / "out").runs[0]
     figure = applications.figures(run)
     assert "exchanges" not in figure
-    single = run.exchanges.filter(pl.col("traffic") > 0).height
+    single = run.exchanges.filter((pl.col("traffic") > 0) & (pl.col("start_s") >= run.window[0])).height
     assert figure["pages"]["loaded"] == run.pages.height + single
+
+
+SLOW = """name = "slow"
+duration = "24s"
+warmup = "4s"
+seed = 3
+[link]
+rate = "2mbit"
+qdisc = { kind = "fq_codel" }
+[path]
+rtt = "40ms"
+[tcp]
+stack = "linux"
+[record]
+demands = true
+[[traffic]]
+kind = "poisson"
+arrivals = "2hz"
+size = { lognormal = { median = "300000b", sigma = 2.0 } }
+direction = "forward"
+application = "pages"
+"""
+
+
+def test_a_page_that_never_came_is_no_page_that_was_not_asked_for(tmp_path: Path) -> None:
+    """Where demands are recorded, all that were asked for within the window count; what was before it does not."""
+    (tmp_path / "slow.toml").write_text(SLOW, encoding="utf-8")
+    run = api.run(tmp_path / "slow.toml", out=tmp_path / "out").runs[0]
+    asked = pl.read_csv(run.folder / "demands-0.csv", comment_prefix="#").filter(pl.col("at_s").is_between(4, 22))
+    came = run.exchanges.filter(pl.col("start_s").is_between(4, 22) & (pl.col("response_time_s") <= 2))
+    assert run.exchanges.filter(pl.col("start_s") < 4).height and came.height < asked.height / 4
+    found = applications.figures(run)["pages"]
+    assert found["share_in_2s"] == pytest.approx(came.height / asked.height)
+    assert found["loaded"] == run.exchanges.filter(pl.col("start_s") >= 4).height
+    assert found["load_median_s"] is None
+
+
+def test_a_frame_that_was_lost_came_within_no_time() -> None:
+    """Of a third that is lost the delay of those that came says nothing of all."""
+
+    class Stub:
+        scenario: ClassVar = {"traffic": [{"kind": "rtp_video", "flows": 1}]}
+        window = (0.0, 1.0)
+
+        def __init__(self, delays: list[float | None]) -> None:
+            rows = {"traffic": [0] * len(delays), "delay_s": delays, "bytes": [1000] * len(delays)}
+            self.frames = pl.DataFrame(rows, schema_overrides={"delay_s": pl.Float64})
+
+    lossy, whole = (by_application._frames(Stub(some), [0]) for some in ([0.02, 0.02, None], [0.04] * 3))
+    assert (lossy["delay_p99_s"], lossy["delay_p99_of_all_s"]) == (0.02, None)
+    assert (whole["delay_p99_s"], whole["delay_p99_of_all_s"]) == (0.04, 0.04)

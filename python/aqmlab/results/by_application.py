@@ -79,10 +79,9 @@ def _live_of(traffic: Sequence[Mapping[str, Any]]) -> list[int]:
 def _loaded(run: Run, blocks: Sequence[int]) -> pl.DataFrame:
     """Pages with when they began and how long they took: those of readers, and answers that are pages by themselves."""
     readers = run.pages_of(blocks).select("begun_s", "load_s")
-    single = [block for block in blocks if block not in pages.blocks(run.scenario["traffic"])]
-    rows = run.exchanges.filter(pl.col("traffic").is_in(single))
-    answers = rows.select(begun_s=pl.col("start_s"), load_s=pl.col("response_time_s"))
-    return pl.concat([readers, answers])
+    joined = pages.blocks(run.scenario["traffic"])
+    answers = [pages.answers(run.folder, block, run.window) for block in blocks if block not in joined]
+    return pl.concat([readers, *answers])
 
 
 def _pages(run: Run, blocks: Sequence[int]) -> Figures:
@@ -135,8 +134,15 @@ def _frames(run: Run, blocks: Sequence[int]) -> Figures:
         # As the summary has them: the least delay within which so many came.
         "delay_p50_s": float(statistics.quantiles(delays, [0.5])[0]) if delays.size else None,
         "delay_p99_s": float(statistics.quantiles(delays, [0.99])[0]) if delays.size else None,
+        "delay_p99_of_all_s": _finite(statistics.quantiles(found["delay_s"].fill_null(math.inf), [0.99])[0])
+        if found.height
+        else None,
         "lost": 1 - delays.size / found.height if found.height else None,
     }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 def _frame_delays(run: Run, blocks: Sequence[int]) -> Array:
@@ -207,7 +213,8 @@ APPLICATIONS = (
         -1,
         ("share_in_2s", "load_median_s"),
         "pages",
-        "Pages: loaded when the last object is there; of those begun 2 s before the end or earlier.",
+        "Pages: loaded when the last object is there; of those begun 2 s before the end or earlier. Those that never "
+        "came count where the run records demands.",
     ),
     Application(
         "exchanges",

@@ -83,6 +83,21 @@ def pages(
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")
 
 
+def answers(folder: Path, block: int, window: tuple[float, float]) -> pl.DataFrame:
+    """Pages that are one answer each, those of a block that were asked for within the window: `begun_s`, `load_s`.
+
+    What was not there at the end has no `load_s`, and is known of where the run recorded demands alone.
+    """
+    rows = pl.scan_parquet(folder / "exchanges.parquet").filter(pl.col("traffic") == block)
+    found = rows.select("start_ns", "response_time_ns", "response_bytes").collect()
+    demands = folder / f"demands-{block}.csv"
+    missing = _missing(demands, found, window) if demands.exists() else []
+    came = found.filter(pl.col("start_ns") >= round(window[0] * 1e9))
+    times = [(start / 1e9, took / 1e9) for start, took in came.select("start_ns", "response_time_ns").iter_rows()]
+    never = [(at / 1e9, None) for at in missing]
+    return pl.DataFrame([*times, *never], schema={"begun_s": pl.Float64, "load_s": pl.Float64}, orient="row")
+
+
 def _missing(demands: Path, found: pl.DataFrame, window: tuple[float, float]) -> list[int]:
     """When those exchanges were asked for, in nanoseconds, that were not there at the end."""
     asked = pl.read_csv(demands, comment_prefix="#", schema_overrides={"at_s": pl.String, "response_bytes": pl.String})
