@@ -8,6 +8,9 @@ if each of the others is behind by more than its interval, widened for as many c
 them is the best is of the data, too. Whoever is not behind it by that much is its equal. Of such sets 95 %
 hold the one that is best in truth (Gupta, Technometrics 7(2), 1965; Hsu, Annals of Statistics 9(5), 1981), and of
 sentences that say who is behind 5 % at most are wrong where all are equal. That holds of each sentence by itself.
+
+Such a set may hold a column whose figure is worse than that of one which is behind, as its differences vary more. It is
+named by itself: these runs cannot say whether it is behind.
 """
 
 import math
@@ -80,10 +83,14 @@ def _answer(found: Comparison, columns: Sequence[Column], question: Question) ->
         widths = [found.difference(columns[0], column, question.measure).half_width for column in columns[1:]]
         whose = "their" if all(width is None for width in widths) else "some of their"
         said = f"{_listed([_shown(column, question) for column in columns])}. {_WITHOUT.format(whose)}"
-    elif len(best) == 1:
-        said = _of_one_ahead(found, best[0], columns, question)
     else:
-        said = _of_equals(found, best, columns, question)
+        behind = [column for column in columns if column not in best]
+        worst = columns.index(behind[0]) if behind else len(columns)
+        near, unplaced = ([c for c in best if (columns.index(c) < worst) is is_near] for is_near in (True, False))
+        if len(near) == 1:
+            said = _of_one_ahead(found, near[0], behind, unplaced, question)
+        else:
+            said = _of_equals(found, near, behind, unplaced, question)
     return f"{question.words}: {said}{_of_reference(found, columns, question)}"
 
 
@@ -113,27 +120,48 @@ def _lead(found: Comparison, one: Column, other: Column, question: Question) -> 
     return replace(difference, value=question.better * difference.value)
 
 
-def _of_one_ahead(found: Comparison, ahead: Column, columns: Sequence[Column], question: Question) -> str:
+def _of_one_ahead(
+    found: Comparison, ahead: Column, behind: Sequence[Column], unplaced: Sequence[Column], question: Question
+) -> str:
     base = found.baseline
-    others = [column for column in columns if column is not ahead]
-    behind = others[0] if ahead is base else base
-    said = f"{_shown(ahead, question)} is ahead of {_shown(behind, question)} by {_gap(found, ahead, behind, question)}"
-    return f"{said}{', and of every other' if len(others) > 1 else ''}."
+    other = base if base in behind else behind[0]
+    said = f"{_shown(ahead, question)} is ahead of {_shown(other, question)} by {_gap(found, ahead, other, question)}"
+    if unplaced and len(behind) == 1:
+        return f"{said}; {_of_unplaced(found, ahead, unplaced, question)}."
+    if unplaced:
+        rest = _listed([column.name for column in behind if column is not other])
+        return f"{said}, and of {rest}; {_of_unplaced(found, ahead, unplaced, question)}."
+    return f"{said}{', and of every other' if len(behind) > 1 else ''}."
 
 
-def _of_equals(found: Comparison, best: Sequence[Column], columns: Sequence[Column], question: Question) -> str:
+def _of_equals(
+    found: Comparison, near: Sequence[Column], behind: Sequence[Column], unplaced: Sequence[Column], question: Question
+) -> str:
     base = found.baseline
     told = "these runs" if found.reps > 1 else "this run"
-    said = f"{_listed([_shown(column, question) for column in best])} cannot be told apart by {told}"
-    if base in best:
-        others = [column for column in columns if column not in best]
-        if others:
-            behind = _listed([_shown(column, question) for column in others])
-            said += f"; {behind} {'is' if len(others) == 1 else 'are'} behind"
-        return f"{said}."
-    # That the first is ahead of the baseline does not say it of its equals.
-    first = best[0]
-    return f"{said}; {first.name} is ahead of {_shown(base, question)} by {_gap(found, first, base, question)}."
+    said = f"{_listed([_shown(column, question) for column in near])} cannot be told apart by {told}"
+    if base in behind:
+        # That the first is ahead of the baseline does not say it of its equals.
+        first = near[0]
+        said += f"; {first.name} is ahead of {_shown(base, question)} by {_gap(found, first, base, question)}"
+    elif behind:
+        said += f"; {_listed([_shown(column, question) for column in behind])} {_are(behind)} behind"
+    return f"{said}{f'; {_of_unplaced(found, near[0], unplaced, question)}' if unplaced else ''}."
+
+
+def _of_unplaced(found: Comparison, first: Column, unplaced: Sequence[Column], question: Question) -> str:
+    """Of columns that look worse than one which is behind, and cannot be said to be behind themselves."""
+    names = _listed([_shown(column, question, is_wide=True) for column in unplaced])
+    leads = [_lead(found, first, column, question) for column in unplaced]
+    if not all(lead.half_width for lead in leads):
+        return f"{names} cannot be placed"
+    varies = "varies" if len(unplaced) == 1 else "vary"
+    where = "from run to run" if all(lead.basis == "runs" for lead in leads) else "within the run"
+    return f"{names} {varies} too much {where} to be placed"
+
+
+def _are(columns: Sequence[Column]) -> str:
+    return "is" if len(columns) == 1 else "are"
 
 
 def _of_reference(found: Comparison, columns: Sequence[Column], question: Question) -> str:
@@ -161,8 +189,11 @@ def _said(column: Column, question: Question) -> str:
     return f"{100 * value:.1f}" if question.unit == "share" else readable.say(value, question.unit)
 
 
-def _shown(column: Column, question: Question) -> str:
-    return f"{column.name} ({question.shown.format(_said(column, question))})"
+def _shown(column: Column, question: Question, is_wide: bool = False) -> str:
+    said = _said(column, question)
+    if is_wide:
+        said = " ".join(filter(None, readable.with_width(column.estimate(question.measure), question.unit))) or said
+    return f"{column.name} ({question.shown.format(said)})"
 
 
 def _gap(found: Comparison, one: Column, other: Column, question: Question) -> str:

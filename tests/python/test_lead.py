@@ -279,6 +279,63 @@ def test_of_calls_it_says_what_these_get(tmp_path, compiled):
     )
 
 
+class Scattered(Column):
+    """A column whose figure, and every difference to it, varies so much from run to run."""
+
+    def __init__(self, name, value, width):
+        super().__init__(name, value)
+        self.width = width
+
+    def estimate(self, _):
+        return Interval(self.value, self.width, 5, "runs")
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (
+            [("codel", 0.6, 0.28), ("cake", 0.9, 0.01), ("fq", 0.899, 0.01), ("pie", 0.5, 0.01), ("dual", 0.7, 0.01)],
+            "cake (90.0 %) and fq (89.9 %) cannot be told apart by these runs; dual (70.0 %) and pie (50.0 %) are "
+            "behind; codel (60 ± 28 %) varies too much from run to run to be placed.",
+        ),
+        (
+            [("pie", 0.7, 0.01), ("codel", 0.6, 0.28), ("cake", 0.9, 0.01), ("fq", 0.899, 0.01)],
+            "cake (90.0 %) and fq (89.9 %) cannot be told apart by these runs; cake is ahead of pie (70.0 %) by "
+            "20.0 ± 1.0 points; codel (60 ± 28 %) varies too much from run to run to be placed.",
+        ),
+        (
+            [("codel", 0.6, 0.28), ("cake", 0.9, 0.01), ("pie", 0.7, 0.01), ("red", 0.65, 0.01), ("blue", 0.5, 0.4)],
+            "cake (90.0 %) is ahead of pie (70.0 %) by 20.0 ± 1.0 points, and of red; codel (60 ± 28 %) and "
+            "blue (50 ± 40 %) vary too much from run to run to be placed.",
+        ),
+        (
+            [("codel", 0.6, 0.28), ("cake", 0.9, 0.01), ("pie", 0.7, 0.01)],
+            "cake (90.0 %) is ahead of pie (70.0 %) by 20.0 ± 1.0 points; codel (60 ± 28 %) varies too much from run "
+            "to run to be placed.",
+        ),
+        # Alike in all of a few runs, which is no scatter.
+        (
+            [("pie", 0.7, 0.01), ("cake", 0.9, 0.01), ("codel", 0.6, 0.0)],
+            "cake (90.0 %) is ahead of pie (70.0 %) by 20.0 ± 1.0 points; codel (60.00 ± 0.00 %) cannot be placed.",
+        ),
+        # What is better than all that is behind is among the equals, however much it varies.
+        (
+            [("pie", 0.7, 0.01), ("codel", 0.8, 0.28), ("cake", 0.9, 0.01)],
+            "cake (90.0 %) and codel (80.0 %) cannot be told apart by these runs; cake is ahead of pie (70.0 %) by "
+            "20.0 ± 1.0 points.",
+        ),
+    ],
+)
+def test_what_scatters_is_not_called_better_than_what_is_behind(columns, expected):
+    found = comparison([Scattered(*one) for one in columns], 0.0)
+
+    def difference(one, other, _):
+        return Interval(one.value - other.value, other.width if other.width in (0.0, 0.28, 0.4) else 0.01, 5, "runs")
+
+    found.difference = difference
+    assert lead.of(found) == f"Exchanges completed within half a second: {expected}"
+
+
 def test_less_of_a_delay_is_ahead():
     calls, live = {"calls": {}}, {"live": {}}
     tail, pie = Column("tail", 0.225), Column("pie", 0.035)
