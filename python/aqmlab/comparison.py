@@ -243,7 +243,7 @@ class Comparison:
 
     @cached_property
     def ways_of_data(self) -> list[str]:
-        """The directions in which data flows on the first link, forward first."""
+        """The directions in which data flows on the first link: forward first, unless reverse is clearly used more."""
         return ways_of_data(self.columns)
 
     def column(self, name: str) -> Column:
@@ -302,7 +302,10 @@ class Comparison:
 
 
 def ways_of_data(columns: Sequence[Column], on_every_link: bool = False) -> list[str]:
-    """The directions in which data flows on the first link or on any, forward first; in others acknowledgements do."""
+    """The directions in which data flows on the first link or on any; in others acknowledgements do.
+
+    Forward is first, unless reverse is clearly used more.
+    """
     summaries = [summary for column in columns for summary in column.summaries]
     if on_every_link:
         of_links = [(summary, link) for one in columns for summary in one.summaries for link in links.of(one.scenario)]

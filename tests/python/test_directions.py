@@ -142,6 +142,21 @@ def test_the_direction_that_is_used_more_is_first():
     assert ways.of_data([used(0.95, 0.02)]) == ["forward"]
 
 
+def test_a_table_whose_link_is_turned_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    (tmp_path / "home.toml").write_text(
+        'name = "home"\nduration = "8s"\nwarmup = "2s"\nlink.rate = "50mbit"\nlink.reverse_rate = "5mbit"\n'
+        '[[traffic]]\nkind = "bulk"\ndirection = "reverse"\n'
+        '[[traffic]]\nkind = "poisson"\narrivals = "20hz"\nsize = "50kb"\n'
+    )
+    found = aqmlab.compare(tmp_path / "home.toml", "pfifo limit 100p", "pie")
+    assert found.ways_of_data == ["reverse", "forward"]
+    said = " ".join(shown(found).split())
+    assert "home: the link in reverse, which is used more, and exchanges of either direction" in said
+    page = report.write(found).read_text()
+    assert "those of the reverse direction, which is used more; the other direction carries data too" in page
+
+
 def test_json_and_the_page_have_both_directions_by_themselves_and_together(bulk):
     names = [f"{way}.{name}" for way in ("forward", "reverse") for name in OF_WAY]
     for facts in bulk.as_dict()["variants"]:

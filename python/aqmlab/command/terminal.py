@@ -206,8 +206,11 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
     several = links.are_several(base.scenario)
     way, *more = found.ways_of_data
     columns = [*([] if several else _link_gives(way)), *_users_get(found, "%")]
+    # Exchanges stand beside a direction that need not be theirs.
+    beside = ", and exchanges of either direction" if len(columns) > len(_link_gives(way)) else ""
+    turned = f": the link {ways.WORDS[way]}, which is used more{beside}" if more and way == "reverse" else ""
     if columns:
-        show(out, _values(found, found.name, columns))
+        show(out, _values(found, f"{found.name}{'' if several else turned}", columns))
     for other in [] if several else more:
         show(out, _values(found, f"The link, {ways.WORDS[other]}", _link_gives(other)))
     if several:
