@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from aqmlab import engine, links, shaping, silence, units
+from aqmlab import engine, links, room, shaping, silence, units
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import doubt
 
@@ -26,13 +26,14 @@ AT_ONCE = ("reno", "ns2-newreno", "ns2-sack1")
 
 
 def of(resolved: Resolved, given: Tree) -> None:
-    """Says so of shapers that never shape, queues without room, loads beside users, hosts' keys without effect,
-    traffic that sends next to nothing, and changes that never come.
+    """Says so of shapers that never shape, queues without room or with too little for their law, loads beside users,
+    hosts' keys without effect, traffic that sends next to nothing, and changes that never come.
 
     `given` is the scenario as its author wrote it.
     """
     shaping.doubts(resolved)
     _limits(resolved)
+    room.doubts(resolved.scenario, resolved.origin)
     _hosts(resolved, given)
     _loads(resolved)
     silence.doubts(resolved)

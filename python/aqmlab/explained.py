@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aqmlab import engine, toml_text, units
+from aqmlab import engine, room, toml_text, units
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
 from aqmlab.laws import brought
+from aqmlab.room import Room
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class WorkedOut:
     computed: tuple[str, ...]
     equilibrium: dict[str, float] | None
     """Of redopt: `drop_probability`, `queue_packets`, `rtt_s`, `window_packets`, `tcp_bps`."""
+    room: Room | None
+    """What its limit holds; `None` where it has none."""
 
     @property
     def name(self) -> str:
@@ -39,6 +42,7 @@ class WorkedOut:
             "given": list(self.given),
             "computed": list(self.computed),
             "equilibrium": self.equilibrium,
+            "room": None if self.room is None else self.room.as_dict(),
         }
 
 
@@ -62,13 +66,15 @@ def worked_out(row: dict[str, Any], rate: str, given: Mapping[str, Any]) -> Work
     link = resolved.scenario["link"]
     values = {p["name"]: link["qdisc"][p["name"]] for p in row["params"] if p["name"] in link["qdisc"]}
     has_default = {param["name"] for param in row["params"] if param["default"] not in (None, "")}
+    rate_bps = units.rate_bps(link["rate"], "link.rate")
     return WorkedOut(
         row=row,
-        rate_bps=units.rate_bps(link["rate"], "link.rate"),
+        rate_bps=rate_bps,
         values=values,
         given=tuple(key for key in values if key in given),
         computed=tuple(key for key in values if key not in given and key not in has_default),
         equilibrium=engine.equilibrium(resolved),
+        room=room.of(link["qdisc"], link, rate_bps),
     )
 
 

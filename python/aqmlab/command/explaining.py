@@ -95,7 +95,7 @@ def explain(
     udp.loss_ratio, stands for that one alone.
 
     With --rate it shows the values of all parameters of a discipline before a link of that rate, the computed ones too,
-    and for redopt the equilibrium that they are for.
+    how long a full queue takes to leave, and for redopt the equilibrium that they are for.
     """
     rows = {
         alias: row

@@ -139,6 +139,9 @@ def worked_out(out: Console, found: WorkedOut) -> None:
     absent = [param["name"] for param in found.row["params"] if param["name"] not in found.values]
     if absent:
         out.print(Text(f"\nAbsent: {', '.join(absent)}.", style="dim"))
+    if (room := found.room) is not None and room.holds_s:
+        wanted = f"; expected {room.wanted}" if room.is_short else ""
+        out.print(Text(f"\nlimit = {room.limit} {room.said}{wanted}.", style="" if room.is_short else "dim"))
     if found.equilibrium is not None:
         _equilibrium(out, found, found.equilibrium)
 

@@ -10,8 +10,15 @@ SOURCES = (
     *("checks.py", "json_files.py", "links.py", "scenario.py", "stationarity.py", "statistics.py", "units.py"),
     *("laws/brought.py", "laws/compiled.py", "laws/declared.py", "laws/interpreted.py", "laws/observed.py"),
     *("laws/forms.py", "laws/policy.py", "laws/table.py"),
-    *("results/empty.py", "results/exchanges.py", "results/held_back.py", "results/result.py", "results/run.py"),
-    *("results/settled.py", "results/store.py", "results/summaries.py", "results/times.py", "results/ways.py"),
+    *("results/at_limit.py", "results/empty.py", "results/exchanges.py", "results/held_back.py", "results/result.py"),
+    *(
+        "results/run.py",
+        "results/settled.py",
+        "results/store.py",
+        "results/summaries.py",
+        "results/times.py",
+        "results/ways.py",
+    ),
     "results/window.py",
     *("sweep/condensed.py", "sweep/work.py"),
 )
