@@ -3,6 +3,8 @@
 Rules are those of iproute2's tc/q_*.c and of the kernel's net/sched; the numbers are worked out beside them.
 """
 
+import re
+
 import pytest
 
 from aqmlab import engine, links, toml_text
@@ -226,8 +228,34 @@ def test_tcs_red_takes_three_times_a_min_for_its_max():
 
 def test_a_burst_that_tc_refuses_is_refused():
     """30 packets of min do not fit into a burst of 10."""
-    with pytest.raises(BadInput, match=r"^dump: line 1: burst: tc refuses 10; expected min of avpkt or more"):
+    with pytest.raises(
+        BadInput, match=r"^dump: line 1: burst: tc refuses 10; expected burst of 30 or more \(min / avpkt"
+    ):
         link_of(f"tc qdisc add dev eth0 root {RED.replace('55', '10')}", "10mbit")
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (
+            "red limit 6mb min 1mb max 3mb avpkt 1000 burst 55",
+            "expected burst of 1049 or more (min / avpkt, rounded up)",
+        ),
+        ("red limit 60000 min 500 max 1500 avpkt 1000 burst 55", "expected min of avpkt (1000 bytes) or more"),
+        ("red limit 60000 min 1000 max 3000 avpkt 1000 burst 55", "expected burst of 1 (min / avpkt, rounded up) to 1"),
+        ("choke limit 1000 min 83 max 250 burst 10 bandwidth 1mbit", "expected burst of 83 or more (min)"),
+    ],
+)
+def test_the_burst_that_tc_would_take_is_named(spec, said):
+    """What is named is taken, and a packet less is not."""
+    with pytest.raises(BadInput) as caught:
+        words.parse(spec)
+    assert str(caught.value) == f"'{spec}': burst: tc refuses {re.findall('burst ([0-9]+)', spec)[0]}; {said}"
+    if number := re.search(r"burst of ([0-9]+)", said):
+        burst = int(number[1])
+        assert "wq" in words.parse(re.sub("burst [0-9]+", f"burst {burst}", spec))
+        with pytest.raises(BadInput):
+            words.parse(re.sub("burst [0-9]+", f"burst {burst - 1}", spec))
 
 
 def test_choke_has_not_all_words_of_red():
@@ -343,7 +371,7 @@ def test_of_a_class_of_htb_whose_parent_was_not_pasted_the_ceil_counts():
 
 def test_lengths_of_red_that_tc_refuses_without_a_burst_are_refused():
     """iproute2's q_red.c: (2 * 500 + 1500) / 3000 packets are no burst, and no weight belongs to it."""
-    with pytest.raises(BadInput, match="dump: line 1: min: tc refuses 500; expected min of avpkt or more"):
+    with pytest.raises(BadInput, match=r"line 1: min: tc refuses 500; expected min of avpkt .1000 bytes. or more"):
         link_of("tc qdisc add dev eth0 root red limit 60000 min 500 max 1500 avpkt 1000\n", "10mbit")
 
 

@@ -344,9 +344,7 @@ def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: D
         readable = _readable(node, row, found)
         values, said = red.derive(readable, row.ours, node.is_command)
         if node.is_command and "limit" in readable and "wq" not in values:
-            name = "burst" if "burst" in readable else "min"
-            value = readable.get(name, "it")
-            raise BadInput(f"{found.origin}: line {node.line}: {name}: {red.REFUSED.format(value)}")
+            raise BadInput(f"{found.origin}: line {node.line}: {red.refused(readable, row.ours)}")
         if node.is_command and row.tc == "red" and "avpkt" not in node.words:
             found.note(node.line, "red: tc wants avpkt")
         if node.is_command and "capacity" not in values:

@@ -5,21 +5,21 @@ average of an idle queue that meets `burst` packets at once must not pass `min` 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from aqmlab.tc.quantities import Raw, Site, number, packets, rate, rate_text, size, split
 
 LARGEST_LOG = 31
 
+LARGEST_BURST = 1 << 26
+"""A burst beyond any that n = 31 allows."""
+
 USUAL_PACKET = 1000
 """What tc takes for `avpkt` where it is not said, bytes."""
 
 USUAL_RATE = "10mbit"
 """What tc's red takes for `bandwidth` where it is not said; choke wants it said."""
-
-REFUSED = "tc refuses {}; expected min of avpkt or more, and as many packets"
-"""What is said of a burst that is too small."""
 
 COMPUTED = ("wq", "mean_packet", "capacity", "mark_until", "gentle_end", "target_delay")
 """Parameters of ours that tc's words follow from."""
@@ -42,7 +42,7 @@ def burst_for(min_packets: float, log: int) -> tuple[int, int] | None:
     if weight_log(min_packets, least) is None:
         return None
     # The n rises with the burst, and no burst beyond what n = 31 allows is taken.
-    low, high = least, 1 << 26
+    low, high = least, LARGEST_BURST
     while low < high:
         middle = (low + high) // 2
         found = weight_log(min_packets, middle)
@@ -86,9 +86,50 @@ def average_packet(found: Mapping[str, Raw]) -> float:
     return average
 
 
+def refused(found: Mapping[str, Raw], kind: str) -> str:
+    """What is said of a command for which tc finds no weight: the word to change, and which burst it would take."""
+    average = 1.0 if kind == "choke" else average_packet(found)
+    min_packets = _lengths(found, kind)[0] / average
+    word = "burst" if "burst" in found else "min"
+    said = f"{word}: tc refuses {found.get(word, 'it')}; expected"
+    asked = "burst" if word == "burst" else "a burst"
+    if min_packets < 1:
+        return f"{said} min of {'a packet' if kind == 'choke' else f'avpkt ({average:g} bytes)'} or more"
+    least = math.ceil(min_packets)
+    why = "min" if kind == "choke" else "min / avpkt, rounded up"
+    if _burst(found, kind, average) < least:
+        return f"{said} {asked} of {least} or more ({why})"
+    low, high = least, LARGEST_BURST
+    while low + 1 < high:
+        middle = (low + high) // 2
+        low, high = (middle, high) if weight_log(min_packets, middle) is not None else (low, middle)
+    return f"{said} {asked} of {least} ({why}) to {low}"
+
+
+def _unit(kind: str) -> Callable[[Raw], float]:
+    return (lambda raw: float(packets(raw))) if kind == "choke" else size
+
+
+def _lengths(found: Mapping[str, Raw], kind: str) -> tuple[float, float]:
+    """The min and max of a command with a limit.
+
+    tc-red(8): what is not given follows from the limit; by tc/q_red.c, max from a min that is given.
+    """
+    unit = _unit(kind)
+    usual = 3 * unit(found["min"]) if "min" in found and kind != "choke" else unit(found["limit"]) // 4
+    most = unit(found["max"]) if "max" in found else usual
+    return unit(found["min"]) if "min" in found else most // 3, most
+
+
+def _burst(found: Mapping[str, Raw], kind: str, average: float) -> int:
+    """The packets of a command's burst, which tc makes of min and max where it is not given."""
+    least, most = _lengths(found, kind)
+    return packets(found["burst"]) if "burst" in found else int((2 * least + most) // (3 * average))
+
+
 def derive(found: Mapping[str, Raw], kind: str, is_command: bool) -> tuple[dict[str, Any], list[str]]:
     """What a dump's `ewma` or a command's burst says in our words, and what to say of it."""
-    unit = (lambda raw: float(packets(raw))) if kind == "choke" else size
+    unit = _unit(kind)
     values: dict[str, Any] = {}
     remarks: list[str] = []
     average = 1.0 if kind == "choke" else average_packet(found)
@@ -99,16 +140,12 @@ def derive(found: Mapping[str, Raw], kind: str, is_command: bool) -> tuple[dict[
     if "bandwidth" in found and rate(found["bandwidth"]):
         values["capacity"] = rate_text(rate(found["bandwidth"]))
     if is_command and "limit" in found:
-        # tc-red(8): what is not given follows from the limit; by tc/q_red.c, max from a min that is given.
-        usual = 3 * unit(found["min"]) if "min" in found and kind != "choke" else unit(found["limit"]) // 4
-        most = unit(found["max"]) if "max" in found else usual
-        least = unit(found["min"]) if "min" in found else most // 3
-        burst = packets(found["burst"]) if "burst" in found else int((2 * least + most) // (3 * average))
+        least, most = _lengths(found, kind)
         values |= {
             name: f"{amount:.0f}{'p' if kind == 'choke' else 'b'}" for name, amount in (("min", least), ("max", most))
         }
         values["probability"] = 0.02
-        log = weight_log(least / average, burst)
+        log = weight_log(least / average, _burst(found, kind, average))
         values |= {"wq": 2.0**-log} if log is not None else {}
     elif "ewma" in found:
         values["wq"] = 2.0 ** -int(split(str(found["ewma"]))[0])

@@ -227,5 +227,5 @@ def _computed(spec: str, row: Row, words: Mapping[str, Raw], values: Tree, param
     except ValueError as error:
         raise BadInput(f"{spec!r}: {error}") from None
     if "wq" not in {**computed, **values} and "burst" in words:
-        raise BadInput(f"{spec!r}: burst: {red.REFUSED.format(words['burst'])}")
+        raise BadInput(f"{spec!r}: {red.refused({**words, **in_tc}, row.ours)}")
     return found | {name: value for name, value in computed.items() if has_limit or name not in LENGTHS}
