@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,17 +35,24 @@ if TYPE_CHECKING:
 SHOWN = 40
 """Points that the table on a terminal has at most."""
 
-COLUMNS = (
-    ("used\nforward, %", "forward_utilisation", "share"),
-    ("loss\nforward, %", "forward_loss_ratio", "share"),
-    ("queueing delay\nforward, ms", "forward_queue_delay_mean_s", "s"),
+Heading = tuple[str, str, str]
+"""Head, column of the rows, unit."""
+
+OF_LINK: tuple[Heading, ...] = (
+    ("used", "utilisation", "share"),
+    ("loss", "loss_ratio", "share"),
+    ("queueing delay", "queue_delay_mean_s", "s"),
+)
+"""What the table has of a direction of a link."""
+
+OF_USERS: tuple[Heading, ...] = (
     ("TCP goodput\nboth ways", "tcp_goodput_bps", "bps"),
     ("response time\nmedian, ms", "exchanges_response_time_s_p50", "s"),
     ("response time\n90 %, ms", "exchanges_response_time_s_p90", "s"),
 )
 
-OF_LINK = 3
-"""Of these columns, the first are of the link, forward."""
+MARK = "!"
+"""Behind a point of which a run failed a self-check."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -80,7 +87,7 @@ def sweep(
     or in any other, is not made again.
     """
     from aqmlab.command import terminal
-    from aqmlab.sweep import cluster, sweeps
+    from aqmlab.sweep import cluster, failing, sweeps
 
     either_fresh_or_resumed(fresh, resume)
     asked = sweeps.read(file, seeds, changes(settings))
@@ -95,13 +102,9 @@ def sweep(
         print_json(found.as_dict())
     else:
         show(terminal.console(), found)
-    failed: dict[str, list[str]] = {}
-    for row in found.rows:
-        if not row["self_checks_hold"]:
-            failed.setdefault(row["self_checks_failed"], []).append(f"{row['point']}, seed {row['seed']}")
-    for detail, runs in failed.items():
-        others = f" and {len(runs) - 1} more" if len(runs) > 1 else ""
-        complain(f"self-check failed: {runs[0]}{others}: {detail}", 1)
+    failed = failing.said(found.rows, found.sweep.points)
+    for each in failed:
+        complain(f"self-check failed: {each}", 1)
     if failed:
         raise typer.Exit(1)
 
@@ -120,35 +123,86 @@ def _folder(name: str, resume: bool) -> Path:
 
 
 def show(out: Console, found: Finished) -> None:
-    """A line a point, means over its seeds; and what the runs took."""
+    """A line a point, means over its seeds; how far its loads may be trusted; and what the runs took."""
     from rich.text import Text
 
     from aqmlab.command import tables
+    from aqmlab.results import ways
+    from aqmlab.sweep import failing, offered
 
-    sweep = found.sweep
-    table = tables.short_table(f"{sweep.name}: {len(found.rows)} runs of {len(sweep.points)} points")
-    table.add_column("point", no_wrap=True)
+    sweep, failed = found.sweep, failing.points(found.rows)
+    title = f"{sweep.name}: {len(found.rows)} runs of {len(sweep.points)} points"
     names = list(links.of(sweep.points[0].source.tree)) if sweep.points else []
-    are_several = len(names) > 1
-    columns = [
-        column
-        for column in COLUMNS[OF_LINK * are_several :]
-        if any(row.get(column[1]) is not None for row in found.rows)
-    ]
-    for title, _, _ in columns:
-        table.add_column(title, justify="right", no_wrap=True)
-    for point in sweep.points[:SHOWN]:
-        table.add_row(Text(point.name), *(_cell(found, point.name, name, unit) for _, name, unit in columns))
-    if columns:
-        tables.show(out, table)
-    if are_several:
-        tables.show(out, _by_link(found, names), names=2)
+    of_users = [column for column in OF_USERS if any(row.get(column[1]) is not None for row in found.rows)]
+    if len(names) > 1:
+        if of_users:
+            tables.show(out, _table(found, title, of_users, failed))
+        tables.show(out, _by_link(found, names, failed), names=3)
+    else:
+        way, *more = _ways(found) or ["forward"]
+        if columns := [*_of_link(found, way), *of_users]:
+            tables.show(out, _table(found, title, columns, failed))
+        for other in more:
+            tables.show(out, _table(found, f"The link, {ways.WORDS[other]}", _of_link(found, other), failed))
     if len(sweep.points) > SHOWN:
         out.print(f"… and {len(sweep.points) - SHOWN} more points.", style="dim")
     if any(len(seeds) > 1 for seeds in sweep.seeds.values()):
         out.print("± 95 % t-interval across independent runs.", style="dim")
+    if failed:
+        count = sum(failed.values())
+        said = f"{count} run{'s' * (count > 1)} of the points with {MARK} failed a self-check."
+        out.print(Text(f"{said} Column self_checks_failed of {found.table.name} has which.", style="yellow"))
+    if line := offered.off_said(found.facts.get("offered")):
+        out.print(Text(line, style="yellow"), soft_wrap=True)
     out.print(_effort(found), style="dim")
     out.print(f"\nRows in {found.table}", markup=False, soft_wrap=True)
+
+
+def _ways(found: Finished, link: str = "") -> list[str]:
+    """The directions in which data flows on the only link, or on one of several, as `ways.of_data` puts them."""
+    from aqmlab.results import ways
+
+    wanted = ("throughput_bps", "utilisation")
+    figures = [
+        {way: {name: row.get(f"{_before(way, link)}{name}") for name in wanted} for way in links.WAYS}
+        for row in found.rows
+    ]
+    return ways.of_data(figures) if figures else []
+
+
+def _before(way: str, link: str = "") -> str:
+    """What stands before the name of a figure of a direction, in the name of its column."""
+    return f"{links.MANY}_{link}_{way}_" if link else f"{way}_"
+
+
+def _of_link(found: Finished, way: str) -> list[Heading]:
+    """The columns of a direction of the only link."""
+    from aqmlab.results import ways
+
+    columns = [
+        (f"{title}\n{ways.WORDS[way]}, {'%' if unit == 'share' else 'ms'}", f"{_before(way)}{name}", unit)
+        for title, name, unit in OF_LINK
+    ]
+    return [column for column in columns if any(row.get(column[1]) is not None for row in found.rows)]
+
+
+def _table(found: Finished, title: str, columns: Sequence[Heading], failed: Mapping[str, int]) -> Table:
+    from aqmlab.command import tables
+
+    table = tables.short_table(title)
+    table.add_column("point", no_wrap=True)
+    for head, _, _ in columns:
+        table.add_column(head, justify="right", no_wrap=True)
+    for point in found.sweep.points[:SHOWN]:
+        table.add_row(_name(point.name, failed), *(_cell(found, point.name, name, unit) for _, name, unit in columns))
+    return table
+
+
+def _name(point: str, failed: Mapping[str, int]) -> Text:
+    """A point, with a mark where a run of it failed a self-check."""
+    from rich.text import Text
+
+    return Text.assemble(point, (f" {MARK}", "bold yellow")) if point in failed else Text(point)
 
 
 def _cell(found: Finished, point: str, name: str, unit: str) -> Text:
@@ -164,21 +218,20 @@ def _cell(found: Finished, point: str, name: str, unit: str) -> Text:
     return Text.assemble(value, (f" {width}" if width else "", "dim"))
 
 
-def _by_link(found: Finished, names: Sequence[str]) -> Table:
-    """What of the columns is of the link, forward, for each of several."""
-    from rich.text import Text
-
+def _by_link(found: Finished, names: Sequence[str], failed: Mapping[str, int]) -> Table:
+    """The directions of each of several links in which data flows."""
     from aqmlab.command import tables
 
     table = tables.short_table()
-    table.add_column("point", no_wrap=True)
-    table.add_column("link", no_wrap=True)
-    for title, _, _ in COLUMNS[:OF_LINK]:
-        table.add_column(title, justify="right", no_wrap=True)
+    for head in ("point", "link", ""):
+        table.add_column(head, no_wrap=True)
+    for title, _, unit in OF_LINK:
+        table.add_column(f"{title}\n{'%' if unit == 'share' else 'ms'}", justify="right", no_wrap=True)
+    flowing = [(link, way) for link in names for way in _ways(found, link)]
     for point in found.sweep.points[:SHOWN]:
-        for link in names:
-            cells = [_cell(found, point.name, f"links_{link}_{name}", unit) for _, name, unit in COLUMNS[:OF_LINK]]
-            table.add_row(Text(point.name), link, *cells)
+        for link, way in flowing:
+            cells = [_cell(found, point.name, f"{_before(way, link)}{name}", unit) for _, name, unit in OF_LINK]
+            table.add_row(_name(point.name, failed), link, way, *cells)
     return table
 
 

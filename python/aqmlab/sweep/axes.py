@@ -16,7 +16,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._+%-]*")
 AXIS_NAME = re.compile(r"[a-z][a-z0-9_]*")
 RESERVED = (
     *("grid", "label", "point", "seed", "measured_s", "self_checks_hold", "self_checks_failed"),
-    *("calibration_seed", "calibration_window_error", "offered_load_bps"),
+    *("calibration_seed", "calibration_window_error", "asked_load_bps", "offered_load_bps"),
     *("demand_digest", "digest", "wall_s", "cpu_s", "peak_rss_bytes"),
 )
 """What no axis may be called: selectors and tables of runs have something else under these names."""

@@ -7,10 +7,12 @@ and for every seed that was run on that link; for the others there is the half w
 the calibrated window.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from aqmlab import links
+from aqmlab import links, units
+from aqmlab.checks import LOAD_TOLERANCE
 from aqmlab.json_files import Json
 from aqmlab.sweep.condensed import Condensed
 
@@ -83,14 +85,99 @@ def _throughput_bps(run: Condensed, way: str) -> float:
 
 
 def columns(run: Condensed) -> Json:
-    """What a row of a table says of a run's calibration; of several, that which is known worst."""
+    """What a row of a table says of a run's calibration; of several, that which is known worst.
+
+    A load that was asked for, in bit/s, only where it is the run's only one.
+    """
     notes = run.calibration
     errors = [note["window_error"] for note in notes if note["window_error"] is not None]
     return {
         "calibration_seed": notes[0]["seed"] if notes else None,
         "calibration_window_error": max(errors, default=None),
+        "asked_load_bps": notes[0]["load_bps"] if len(notes) == 1 else None,
         "offered_load_bps": None,
     }
+
+
+def off(rows: Sequence[Mapping[str, Any]]) -> Json | None:
+    """How far the loads of a table's rows are from what was asked for; None where none is known to be off.
+
+    Known loads are relative to those asked for. Of runs of other seeds there is half the width of the interval from the
+    parts of the calibrated window, relative too; where there is none either, nobody knows how far they are off. What is
+    off by no more than the self-check allows is not off.
+    """
+    known = {_named(row): row["offered_load_bps"] / row["asked_load_bps"] for row in rows if _is_known(row)}
+    others = [row for row in rows if _is_unknown(row)]
+    errors = {
+        _named(row): float(row["calibration_window_error"])
+        for row in others
+        if row["calibration_window_error"] is not None
+    }
+    far = max(known, key=lambda name: abs(known[name] - 1), default=None)
+    wide = max(errors, key=lambda name: errors[name], default=None)
+    is_known_off = far is not None and abs(known[far] - 1) > LOAD_TOLERANCE
+    may_be_off = len(errors) < len(others) or (wide is not None and errors[wide] > LOAD_TOLERANCE)
+    if not is_known_off and not may_be_off:
+        return None
+    demands: dict[tuple[str, int], set[str]] = {}
+    for row in rows:
+        demands.setdefault((row["grid"], row["seed"]), set()).add(row["demand_digest"])
+    return {
+        "least": min(known.values(), default=None),
+        "most": max(known.values(), default=None),
+        "farthest": far,
+        "known": len(known),
+        "window_error": None if wide is None else errors[wide],
+        "widest": None if wide is None else wide.rpartition(", seed ")[0],
+        "unknown": len(others),
+        "seeds_share_a_population": any(row["seed"] != row["calibration_seed"] for row in rows if _has_load(row)),
+        "demands_differ": any(len(each) > 1 for each in demands.values()),
+    }
+
+
+def off_said(found: Json | None) -> str:
+    """How far loads are off, what that does to a comparison and what helps, in a line; nothing where none is."""
+    if found is None:
+        return ""
+    said = []
+    if found["known"]:
+        ends = sorted({f"{100 * found[end]:.1f}" for end in ("least", "most")}, key=float)
+        where = f" (farthest off: {found['farthest']})"
+        runs = f"{found['known']} run{'s' * (found['known'] > 1)}"
+        how_many = f"the {runs} where it is known" if found["unknown"] else f"all {runs}"
+        said.append(f"{' to '.join(ends)} % of what was asked for in {how_many}{where}")
+    if found["unknown"]:
+        error = found["window_error"]
+        about = "by an amount that is not known" if error is None else f"by about ± {units.say_share(error, 1)} or more"
+        at = "" if found["widest"] is None else f" (widest: {found['widest']})"
+        runs = f"{found['unknown']} run{'s' * (found['unknown'] > 1)}"
+        said.append(f"in {runs} of seeds that were not calibrated it may be off {about}{at}")
+    means = (
+        "Differences between points of other demands, as of another load or round trip, are of offered load too"
+        if found["demands_differ"]
+        else "Runs of a point differ in offered load too, which widens the intervals"
+    )
+    helps = "A longer duration helps"
+    if found["seeds_share_a_population"]:
+        helps += ', or calibrate = "each-seed" in [[grid]]'
+    return f"Offered load: {'; '.join(said)}. {means}. {helps}."
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    return f"{row['point']}, seed {row['seed']}"
+
+
+def _has_load(row: Mapping[str, Any]) -> bool:
+    return row["calibration_seed"] is not None
+
+
+def _is_known(row: Mapping[str, Any]) -> bool:
+    return row["asked_load_bps"] is not None and row["offered_load_bps"] is not None
+
+
+def _is_unknown(row: Mapping[str, Any]) -> bool:
+    """Whether nobody has seen what a run's users offer: what one load offers with its own seed was confirmed."""
+    return _has_load(row) and row["seed"] != row["calibration_seed"] and row["offered_load_bps"] is None
 
 
 def of_runs(runs: Iterable[tuple[Condensed, bool]]) -> Json | None:

@@ -18,7 +18,7 @@ from aqmlab.progress import Foreseen, Monitor, Silent
 from aqmlab.results import store
 from aqmlab.runs import places, planning
 from aqmlab.statistics import Interval
-from aqmlab.sweep import axes, grid, table
+from aqmlab.sweep import axes, grid, offered, table
 from aqmlab.sweep.executor import Executor
 from aqmlab.sweep.grid import Grid, Point
 from aqmlab.sweep.kept import Kept
@@ -151,7 +151,7 @@ def run(
         store.write_text(folder / SOURCE, files.text(sweep.origin, files.GRID))
         store.write_json(folder / FILE, facts)
         rows, effort = _make(runs, tasks, folder, jobs, fresh, heard, executor)
-        facts |= {"complete": True, **effort, "wall_s": time.monotonic() - started}
+        facts |= {"complete": True, "offered": offered.off(rows), **effort, "wall_s": time.monotonic() - started}
         store.write_json(folder / FILE, facts)
     return Finished(sweep, folder, facts, rows)
 

@@ -1,0 +1,64 @@
+"""Which runs of a sweep are not what they claim to be, by what their points have in common."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aqmlab.sweep.grid import Point
+
+LISTED = 5
+"""Points that are named at most where they have nothing in common that others have not."""
+
+Row = Mapping[str, Any]
+
+
+def points(rows: Sequence[Row]) -> dict[str, int]:
+    """How many runs of each point failed a self-check, of points of which any did."""
+    found: dict[str, int] = {}
+    for row in rows:
+        if not row["self_checks_hold"]:
+            found[row["point"]] = found.get(row["point"], 0) + 1
+    return found
+
+
+def said(rows: Sequence[Row], asked: Sequence[Point]) -> list[str]:
+    """For each thing that went wrong, where and what: `all 15 runs at 45mbit/10ms: the offered load ...`."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if not row["self_checks_hold"]:
+            found.setdefault(row["self_checks_failed"], []).append(row)
+    at = {point.name: dict(point.at) for point in asked}
+    return [f"{where(failed, rows, at)}: {detail}" for detail, failed in found.items()]
+
+
+def where(some: Sequence[Row], rows: Sequence[Row], at: Mapping[str, Mapping[str, str]]) -> str:
+    """Some runs among the rows of a table, by what only they have in common, or else by their points.
+
+    `at` is where each point lies on its axes.
+    """
+    if len(some) == len(rows) > 1:
+        return f"all {len(rows)} runs"
+    names = {row["point"] for row in some}
+    grids = {row["grid"] for row in some}
+    of_first = at[some[0]["point"]]
+    common = {axis: value for axis, value in of_first.items() if all(at[name].get(axis) == value for name in names)}
+    alike = [row for row in rows if row["grid"] in grids and common.items() <= at[row["point"]].items()]
+    if len(grids) == 1 and len(names) > 1 and len(alike) == len(some):
+        grid = "/".join([*grids, *common.values()] if len({row["grid"] for row in rows}) > 1 else common.values())
+        return f"all {len(some)} runs at {grid}"
+    return _by_point(some, rows)
+
+
+def _by_point(some: Sequence[Row], rows: Sequence[Row]) -> str:
+    seeds: dict[str, list[int]] = {}
+    for row in some:
+        seeds.setdefault(row["point"], []).append(row["seed"])
+    said = []
+    for point, own in list(seeds.items())[:LISTED]:
+        others = sum(row["point"] == point for row in rows) - len(own)
+        if others or len(own) == 1:
+            said.append(f"{point}, seed{'s' * (len(own) > 1)} {', '.join(map(str, own))}")
+        else:
+            said.append(f"all {len(own)} runs of {point}")
+    more = sum(map(len, list(seeds.values())[LISTED:]))
+    rest = f"; and {more} more run{'s' * (more > 1)} of {len(seeds) - LISTED} more points" if more else ""
+    return "; ".join(said) + rest
