@@ -174,8 +174,7 @@ def _of_reference(found: Comparison, columns: Sequence[Column], question: Questi
             f" On the link that was to be uncongested it is {value}; but that link was congested itself "
             f"({reference.congestion}), and does not tell what could be had."
         )
-    own = question.better * _value(reference, question)
-    over = [column.name for column in columns if question.better * _value(column, question) > own]
+    over = [column.name for column in columns if _lead(found, column, reference, question).low > 0]
     than = "less" if question.better > 0 else "more"
     return f" On the uncongested link it is {value}{f', {than} than under {_listed(over)}' if over else ''}."
 

@@ -60,7 +60,8 @@ def test_it_leads_with_what_can_be_acted_on() -> None:
     recommended, gained, out, tie, below, *_ = words.verdict(found)
     assert recommended.startswith("Recommended: cake, shaped to ")
     least = found.race.gain("cake", TODAY)[0]
-    assert gained == f"It is better than today by 0.64 on a score from 0 to 1; with 95 %, by {words._down(least)} at least."
+    sure = words._down(least)
+    assert gained == f"It is better than today by 0.64 on a score from 0 to 1; with 95 %, by {sure} at least."
     assert 0 < least < 0.64
     assert out == f"Out, as worse than another beyond doubt: {TODAY}."
     assert tie.startswith("It cannot be told from fq_codel on that score")

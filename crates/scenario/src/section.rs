@@ -56,7 +56,7 @@ impl<'a> Section<'a> {
         match self.table.iter().find(|(key, _)| !known().any(|name| name == *key)) {
             None => Ok(()),
             Some((key, node)) => {
-                let problem = match nearest(key, known()) {
+                let problem = match called_here(key, known()).or_else(|| nearest(key, known())) {
                     Some(near) => format!("unknown key, did you mean {near}?"),
                     None => format!("unknown key, expected one of {}", known().collect::<Vec<_>>().join(", ")),
                 };
@@ -298,6 +298,31 @@ impl<'a> Entry<'a> {
             None => self.expected(format!("one of {list}")),
         }
     }
+}
+
+/// What papers, routers and other simulators call a key, and what it is called here, the likelier one first.
+const ELSEWHERE: [(&str, &[&str]); 14] = [
+    ("max_p", &["probability", "p_max"]),
+    ("maxp", &["probability", "p_max"]),
+    ("pmax", &["probability", "p_max"]),
+    ("p_max", &["probability"]),
+    ("min_th", &["min"]),
+    ("minth", &["min"]),
+    ("max_th", &["max"]),
+    ("maxth", &["max"]),
+    ("w_q", &["wq"]),
+    ("q_weight", &["wq"]),
+    ("weight", &["wq"]),
+    ("bandwidth", &["rate"]),
+    ("queue_limit", &["limit"]),
+    ("buffer_size", &["limit"]),
+];
+
+/// The known word for what `word` means elsewhere.
+fn called_here<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let word = word.to_ascii_lowercase();
+    let (_, names) = ELSEWHERE.iter().find(|(elsewhere, _)| *elsewhere == word)?;
+    names.iter().find_map(|name| known.clone().find(|one| one == name))
 }
 
 /// The known word that `word` is most likely a misspelling of, with at most a third of its letters wrong.

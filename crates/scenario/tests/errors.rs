@@ -141,6 +141,14 @@ fn disciplines() {
                 "kind = \"pi\"\nqerf = \"24p\"",
                 "s.toml:3: link.qdisc.qerf = \"24p\": unknown key, did you mean qref? (pi)",
             ),
+            (
+                "kind = \"red\"\nmax_p = 0.1",
+                "s.toml:3: link.qdisc.max_p = 0.1: unknown key, did you mean probability? (red)",
+            ),
+            (
+                "kind = \"red\"\nmin_th = \"5p\"",
+                "s.toml:3: link.qdisc.min_th = \"5p\": unknown key, did you mean min? (red)",
+            ),
             ("limit = \"24p\"", "s.toml:1: link.qdisc.kind: missing, expected the name of a discipline such as pi"),
             ("kind = 3", "s.toml:2: link.qdisc.kind = 3: expected text in quotes"),
             ("kind = \"pi\"\necn = \"on\"", "s.toml:3: link.qdisc.ecn = \"on\": expected true or false (pi)"),
