@@ -37,6 +37,7 @@ from aqmlab.runs.bed import CAPTURES, SIDES, Bed
 from aqmlab.runs.calibration import Calibration
 from aqmlab.runs.runner import Job, Spares
 from aqmlab.scenario import ScenarioLike, Source
+from aqmlab.sweep import sweeps, table
 from aqmlab.variants import Variant
 
 if TYPE_CHECKING:
@@ -370,11 +371,17 @@ def record(
 def load(folder: str | Path) -> Result | Comparison:
     """Opens the folder of a result: a comparison gives a `Comparison`, one run or several repetitions a `Result`.
 
-    Raises `BadInput` if there is no such folder.
+    Raises `BadInput` if there is no such folder, or if it is that of a sweep.
     """
     place = places.of(folder, "folder")
     if not place.is_dir():
         raise BadInput(f"{place}: no such folder; expected a result folder")
+    if (place / sweeps.FILE).exists():
+        raise BadInput(
+            f"{place}: is a sweep, which keeps no tables for a page or figures; its numbers are in "
+            f"{place / table.FILE}, a row a run, to be plotted from there (polars.read_parquet); "
+            f"expected a result or comparison folder, such as aqmlab compare makes of one of its points"
+        )
     if (place / comparison.FILE).exists():
         return Comparison(place)
     return Result(place)

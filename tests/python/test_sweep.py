@@ -14,13 +14,14 @@ from typing import Any
 import polars as pl
 import pytest
 
+import aqmlab
 import fake_native
 from aqmlab import checks, cli, engine, sweep
 from aqmlab.command import sweep as sweep_command
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
 from aqmlab.progress import NOTHING, Foreseen, Silent, Size
 from aqmlab.results import store
-from aqmlab.sweep import failing, grid, kept, maker, making, offered, plan, sweeps, work
+from aqmlab.sweep import condensed, failing, grid, kept, maker, making, offered, plan, sweeps, work
 from aqmlab.sweep.kept import Kept
 
 GRID = """
@@ -164,6 +165,107 @@ def test_fresh_calibrates_anew_too_and_each_load_once(file, tmp_path):
     runs = sweeps.read(file).runs
     both = plan.together([runs, runs], monitor=Foreseen(Silent()), fresh=True)  # as two studies of one command
     assert calibrating() == 3 * first and both[0] == both[1]
+
+
+HOME = """
+seeds = 1
+[scenario]
+duration = "12s"
+warmup = "2s"
+link = { rate = "10mbit", reverse_rate = "2mbit" }
+path.rtt = "20ms"
+[[scenario.traffic]]
+kind = "web"
+users = 100
+direction = "forward"
+[[scenario.traffic]]
+kind = "bulk"
+flows = 2
+direction = "reverse"
+application = "backups"
+[[scenario.traffic]]
+kind = "probe"
+flows = 2
+direction = "both"
+application = "calls"
+[[scenario.traffic]]
+kind = "probe"
+flows = 1
+interval = "33ms"
+direction = "both"
+application = "games"
+[[grid]]
+[[grid.axis]]
+name = "aqm"
+key = "link.qdisc.kind"
+values = ["pfifo", "fq_codel"]
+"""
+
+
+def test_a_row_has_the_numbers_of_applications_and_blocks_as_a_comparison_has_them(compiled, tmp_path):
+    (tmp_path / "home.toml").write_text(HOME)
+    found = sweeps.run(sweeps.read(tmp_path / "home.toml"), tmp_path / "out")
+    tree = tomllib.loads(HOME)["scenario"]
+    compared = aqmlab.compare(tree, "pfifo", "fq_codel", set={"seed": found.rows[0]["seed"]})
+    names = {
+        f"{family}_{name}".replace(".", "_"): f"{family}.{name}"
+        for family, names in {
+            "applications.calls": ("mos_mean", "mos_least", "satisfied"),
+            "applications.games": ("p99_mean_s", "p99_most_s"),
+            "applications.backups": ("goodput_bps", "goodput_flow_bps"),
+            "traffic.0": ("completed", "p50", "p90", "share_under_500ms"),
+            "traffic.1": ("goodput_flow_bps",),
+            "probes.forward": ("loss_ratio", "one_way_delay_s.p50", "one_way_delay_s.p99"),
+            "probes.reverse": ("loss_ratio", "one_way_delay_s.p50", "one_way_delay_s.p99"),
+        }.items()
+        for name in names
+    }
+    table = pl.read_parquet(found.table)
+    for row in table.iter_rows(named=True):
+        column = compared.column(row["aqm"])
+        assert {ours: row[ours] for ours in names} == {
+            ours: column.estimate(theirs).value for ours, theirs in names.items()
+        }
+    begun = ("applications_", "traffic_", "probes_forward_", "probes_reverse_")
+    assert {name for name in table.columns if name.startswith(begun)} == names.keys()
+
+
+def test_tables_are_not_read_for_applications_that_nobody_named(compiled, tmp_path, monkeypatch):
+    def unwanted(*_: Any) -> None:
+        raise AssertionError("the tables are read")
+
+    monkeypatch.setattr(condensed, "Numbers", unwanted)
+    (tmp_path / "home.toml").write_text(re.sub(r"application = .*\n", "", HOME))
+    found = sweeps.run(sweeps.read(tmp_path / "home.toml"), tmp_path / "out")
+    assert not [name for name in found.rows[0] if name.startswith(("applications_", "traffic_"))]
+
+
+def test_a_folder_of_a_sweep_says_what_it_is_and_what_to_do_instead(file, tmp_path, capsys):
+    sweeps.run(sweeps.read(file, seeds=1), tmp_path / "out")
+    for verb in ("report", "figures"):
+        assert cli.invoke([verb, str(tmp_path / "out")]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"aqmlab: {tmp_path / 'out'}: is a sweep, which keeps no tables for a page or figures; ")
+        assert f"in {tmp_path / 'out/runs.parquet'}, a row a run" in said and said.count("\n") == 1
+        assert said.endswith(
+            "expected a result or comparison folder, such as aqmlab compare makes of one of its points\n"
+        )
+
+
+def test_a_sweep_of_an_older_version_is_resumed(file, tmp_path):
+    whole = sweeps.run(sweeps.read(file, seeds=1), tmp_path / "out")
+    older = json.loads((tmp_path / "out/sweep.json").read_text())
+    del older["offered"]
+    (tmp_path / "out/sweep.json").write_text(json.dumps(older))
+    frame = pl.read_parquet(whole.table).drop("asked_load_bps")
+    frame.write_parquet(whole.table)
+    for entry in Kept().folder.iterdir():
+        facts = json.loads((entry / "run.json").read_text())
+        del facts["facts"]["of_parts"]
+        (entry / "run.json").write_text(json.dumps(facts | {"format": condensed.FORMAT - 1}))
+    again = sweeps.run(sweeps.read(file, seeds=1), tmp_path / "out", resume=True)
+    assert [row["digest"] for row in again.rows] == [row["digest"] for row in whole.rows]
+    assert again.facts["runs_made"] == 6 and "asked_load_bps" in pl.read_parquet(again.table).columns
 
 
 @dataclass
@@ -388,7 +490,7 @@ def test_the_sources_of_what_is_kept_are_those_that_it_is_made_with(tmp_path, mo
         if event == "call" and place.is_relative_to(package):
             seen.add(place.relative_to(package).as_posix())
 
-    task = planned()[0]
+    task = planned(GRID.replace('load = "98mbit"', 'load = "98mbit"\napplication = "pages"'))[0]
     sys.setprofile(note)
     try:
         work.do(task)
@@ -411,6 +513,7 @@ def test_the_sources_of_what_is_kept_are_those_that_it_is_made_with(tmp_path, mo
     }
     assert seen - others <= set(maker.SOURCES), seen
     assert {"checks.py", "results/exchanges.py", "results/store.py", "results/window.py", "sweep/condensed.py"} <= seen
+    assert {"results/by_application.py", "results/named.py"} <= seen
     assert all((package / name).exists() for name in maker.SOURCES)
     # Read once, and of the whole text of each.
     for name in maker.SOURCES:

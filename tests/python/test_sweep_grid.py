@@ -329,7 +329,17 @@ def test_a_selector_may_find_nothing_of_what_is_known_to_be_left_out():
         ('name = "aqm"', 'name = "AQM"', "grid.toml: grid.0 (web).axis.0.name: 'AQM': expected small letters"),
         *(
             ('name = "aqm"', f'name = "{name}"', f"axis.0.name: '{name}': is what a column of runs.parquet is called")
-            for name in ("digest", "cpu_s", "users_number", "forward_loss_ratio", "tcp_goodput_bps", "offered_load_bps")
+            for name in (
+                "digest",
+                "cpu_s",
+                "users_number",
+                "forward_loss_ratio",
+                "tcp_goodput_bps",
+                "offered_load_bps",
+                "asked_load_bps",
+                "applications_calls_mos_mean",
+                "traffic_0_p90",
+            )
         ),
         ('name = "pi-24"', 'name = "pfifo-24"', "grid.0 (web).axis.0 (aqm): name: 'pfifo-24' twice"),
         ("uncongested = true", 'uncongested = "yes"', "value.2 (uncongested).uncongested: 'yes': expected true"),

@@ -56,10 +56,15 @@ class Numbers:
         return name in self._family(name)
 
     @property
+    def of_parts(self) -> dict[str, float | None]:
+        """Every number of a part of the traffic, by its name: of blocks, of probes each way, of applications."""
+        return {name: value for own in APART for name, value in self._family(own).items()}
+
+    @property
     def names(self) -> list[str]:
         """All names that its numbers have."""
         of_ways = [f"{way}.{what}" for way in links.WAYS for what in QUOTIENTS]
-        return [*MEASURES, *of_ways, *self.window.figures, *(name for own in APART for name in self._family(own))]
+        return [*MEASURES, *of_ways, *self.window.figures, *self.of_parts]
 
     def _family(self, name: str) -> Mapping[str, float | None]:
         match name.partition(".")[0]:

@@ -21,8 +21,10 @@ RESERVED = (
 )
 """What no axis may be called: selectors and tables of runs have something else under these names."""
 
-SECTIONS = ("exchanges", "forward", "frames", "probes", "reverse", "tcp", "udp")
-"""Of a summary: a name that goes on from one of these with _ is a column of what was found there."""
+SECTIONS = ("applications", "exchanges", "forward", "frames", "probes", "reverse", "tcp", "udp")
+"""Of what is found: a name that goes on from one of these with _ is a column of it."""
+OF_BLOCK = re.compile(r"traffic_\d")
+"""What columns of a block of traffic begin with."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,11 @@ def read(table: Mapping[str, Any], where: str) -> Axis:
     name = table.get("name")
     if not isinstance(name, str) or not AXIS_NAME.fullmatch(name):
         raise BadInput(f'{where}.name: {shown(name)}expected small letters, digits and _, as in name = "aqm"')
-    if name in RESERVED or name.endswith("_number") or name.startswith(tuple(f"{each}_" for each in SECTIONS)):
+    of_section = name.startswith(tuple(f"{each}_" for each in SECTIONS)) or OF_BLOCK.match(name)
+    if name in RESERVED or name.endswith("_number") or of_section:
         raise BadInput(
             f"{where}.name: {name!r}: is what a column of runs.parquet is called; expected another name, "
-            f"and none that ends in _number or goes on from {', '.join(SECTIONS)} with _"
+            f"and none that ends in _number or goes on from {', '.join(SECTIONS)} with _, or from traffic_ with digits"
         )
     zipped = table.get("zip")
     if zipped is not None and not isinstance(zipped, str):

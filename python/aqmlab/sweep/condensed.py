@@ -7,6 +7,7 @@ went. That is some hundred kilobytes, and can be kept of every run ever made, an
 import hashlib
 import io
 import json
+import math
 import os
 import tomllib
 import zipfile
@@ -22,11 +23,12 @@ import polars as pl
 from aqmlab import checks, reference
 from aqmlab.json_files import Json
 from aqmlab.results import ways
+from aqmlab.results.named import Numbers
 from aqmlab.results.run import Run
 from aqmlab.results.window import COUNTS, Counts, Window, condense
 from aqmlab.statistics import Array
 
-FORMAT = 4
+FORMAT = 5
 """Grows whenever what is kept of a run changes; what was kept in another format is not read."""
 
 QUEUE_ROWS = 2000
@@ -79,6 +81,15 @@ class Condensed:
     def calibration(self) -> list[Json]:
         """How populations were found for loads."""
         return list(self.facts["calibration"])
+
+    @property
+    def of_parts(self) -> dict[str, float | None]:
+        """Numbers of blocks, of probes each way and of applications by their names, such as `traffic.0.p90`.
+
+        None of a run of which no block says of what application it is.
+        """
+        found: dict[str, float | None] = self.facts["of_parts"]
+        return found
 
     @property
     def cpu_s(self) -> float:
@@ -201,13 +212,22 @@ def of_run(run: Run, key: str, facts: Mapping[str, Any]) -> Condensed:
     )
     queue = io.BytesIO()
     thinned(run.queue).write_parquet(queue)
+    window = condense(run)
     return Condensed(
         key=key,
         summary=run.summary,
-        facts={**{name: run.manifest[name] for name in wanted}, **facts},
+        facts={**{name: run.manifest[name] for name in wanted}, "of_parts": _of_parts(run, window), **facts},
         scenario_toml=(run.folder / "scenario.toml").read_text(encoding="utf-8"),
-        parts={WINDOW: _window_file(condense(run)), QUEUE: queue.getvalue()},
+        parts={WINDOW: _window_file(window), QUEUE: queue.getvalue()},
     )
+
+
+def _of_parts(run: Run, window: Window) -> dict[str, float | None]:
+    """What the tables say of parts of the traffic, which are read for that only where a block has an application."""
+    if not any("application" in block for block in run.scenario["traffic"]):
+        return {}
+    found = Numbers(run, lambda: window).of_parts
+    return {name: value if value is not None and math.isfinite(value) else None for name, value in found.items()}
 
 
 def thinned(queue: pl.DataFrame, rows: int = QUEUE_ROWS) -> pl.DataFrame:

@@ -64,6 +64,7 @@ def row(point: Point, seed: int, run: Condensed) -> Json:
         "seed": seed,
         **offered.columns(run),
         **measures(run.summary),
+        **{name.replace(".", "_"): value for name, value in run.of_parts.items()},
         "self_checks_hold": not failed,
         "self_checks_failed": "; ".join(f"{check['name']}: {check['detail']}" for check in failed) or None,
         "demand_digest": run.demand_digest,
