@@ -1,10 +1,12 @@
 """Tables of what people get of each application, and of what differs from a baseline in that."""
 
+import math
 from collections.abc import Sequence
 
 from aqmlab import separately
 from aqmlab.comparison import Column, Comparison
 from aqmlab.results.by_application import APPLICATIONS, Application, Heading, blocks, figures, samples
+from aqmlab.results.named import Numbers
 from aqmlab.separately import Part
 from aqmlab.statistics import Interval
 
@@ -31,11 +33,39 @@ def of(columns: Sequence[Column], found: Comparison | None = None) -> list[Part]
             one.title,
             headings := _headings(one, found),
             tuple((column, _row(one, headings, column, found)) for column in columns),
-            _few(one, columns),
+            " ".join(filter(None, (_without(one, columns), _few(one, columns)))),
         )
         for one in APPLICATIONS
         if all(one.name in there for there in each)
     ]
+
+
+WORST = {
+    "pages": "no page was begun in time, or half of them or more were not loaded",
+    "video": "no film is known, or half of them or more had no picture",
+    "live": "no frame came whole",
+}
+"""Why a run has no number of an application that somebody used."""
+
+
+def _without(one: Application, columns: Sequence[Column]) -> str:
+    """In which runs an application has no number, and why: there is no mean over the others."""
+    said = []
+    for column in columns:
+        runs = column.result.numbers
+        none = sum(
+            any(_is_missing(run, f"applications.{one.name}.{name}") for _, _, name in one.headings) for run in runs
+        )
+        if none:
+            said.append(f"under {column.label}" + (f" in {none} of {len(runs)} runs" if len(runs) > 1 else ""))
+    if one.name not in WORST or not said:
+        return ""
+    return f"–: {WORST[one.name]}, {' and '.join(said)}."
+
+
+def _is_missing(run: Numbers, name: str) -> bool:
+    value = run.measure(name)
+    return value is not None and math.isnan(value)
 
 
 def _few(one: Application, columns: Sequence[Column]) -> str:

@@ -76,7 +76,7 @@ def of(found: Comparison) -> str:
 
 def _answer(found: Comparison, columns: Sequence[Column], question: Question) -> str:
     if any(math.isnan(_value(column, question)) for column in columns):
-        return ""
+        return _of_lacking(columns, question)
     columns = sorted(columns, key=lambda column: -question.better * _value(column, question))
     best = _among_the_best(found, columns, question)
     if best is None:
@@ -92,6 +92,21 @@ def _answer(found: Comparison, columns: Sequence[Column], question: Question) ->
         else:
             said = _of_equals(found, near, behind, unplaced, question)
     return f"{question.words}: {said}{_of_reference(found, columns, question)}"
+
+
+def _of_lacking(columns: Sequence[Column], question: Question) -> str:
+    """Who has no such figure, and that nobody is ahead then; nothing where it is not asked of an application."""
+    if question is OF_ALL:
+        return ""
+    lacking = []
+    for column in columns:
+        values = [numbers.measure(question.measure) for numbers in column.result.numbers]
+        none = sum(value is not None and math.isnan(value) for value in values)
+        if none:
+            lacking.append(f"{column.name}{f' in {none} of {len(values)} runs' if len(values) > 1 else ''}")
+    if not lacking:
+        return ""
+    return f"{question.words}: there is no such number under {_listed(lacking)}, so nobody is said to be ahead."
 
 
 _WITHOUT = "Which of them is ahead cannot be said: there is no interval for {} differences."

@@ -1,14 +1,17 @@
 """The first sentences of a report: what ran where, and who is ahead."""
 
 import re
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
 import aqmlab
-from aqmlab import engine, lead, statistics, subject
+from aqmlab import applications, engine, lead, statistics, subject
+from aqmlab.results import named, readable
 from aqmlab.statistics import Interval
 from conftest import BASE, NATIVE
+from test_named import starving
 
 HOME = """
 name = "home"
@@ -352,3 +355,34 @@ def test_less_of_a_delay_is_ahead():
     # What one of them has not is not asked.
     pie.result.numbers[0] = SimpleNamespace(applications=calls)
     assert lead.of(comparison([tail, pie], 0.002)).startswith("Exchanges completed within half a second: ")
+
+
+def test_nobody_is_ahead_where_a_run_has_no_number(tmp_path):
+    steady, late = starving(tmp_path)
+    columns = [Column(name, None) for name in ("codel", "starving")]
+    for column, runs in zip(columns, (steady, late), strict=True):
+        column.result.numbers, column.label = runs, column.name
+        column.estimate = partial(named.estimate, runs)
+    found = SimpleNamespace(
+        columns=columns,
+        congested=columns,
+        uncongested=None,
+        baseline=columns[0],
+        reps=5,
+        base_of=lambda _: columns[0],
+        difference=lambda a, b, name: named.difference(a.result.numbers, b.result.numbers, name, are_paired=True),
+    )
+    assert lead.of(found) == (
+        "Real-time video, 99 % of frames within: there is no such number under starving in 3 of 5 runs, so nobody is "
+        "said to be ahead."
+    )
+    # The table has a dash and says why, as numbers.csv has an empty field.
+    for column in columns:
+        column.result.runs = [one.run for one in column.result.numbers]
+    (part,) = applications.of(columns, found)
+    places = [name for _, _, name in part.headings]
+    for name in ("delay_p99_s", "difference_to_baseline.delay_p99_s"):
+        cell = part.rows[1][1][places.index(name)]
+        assert readable.say(cell.value, "s") == "–" and cell.as_dict()["value"] is None
+    assert part.note == "–: no frame came whole, under starving in 3 of 5 runs."
+    assert applications.of(columns[:1])[0].note == ""

@@ -1,14 +1,20 @@
 """Every number of `numbers.csv` can be asked for by its name, and what is no name is told what there is."""
 
 import csv
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-from aqmlab import BadInput, api, engine, report
+from aqmlab import BadInput, api, engine, report, statistics
 from aqmlab.comparison import Comparison
+from aqmlab.results import named
+from aqmlab.results.named import Numbers
+from aqmlab.results.run import Run
+from aqmlab.results.window import Window
 from aqmlab.separately import AGAINST
 from conftest import NATIVE
 
@@ -109,3 +115,70 @@ def test_what_is_no_name_is_told_what_there_is(found: Comparison, name: str, sai
     for ask in (found["long"].estimate, lambda name: found.difference("short", "long", name)):
         with pytest.raises(BadInput, match=rf"^'{name}': no measure; {said}"):
             ask(name)
+
+
+def frames_run(folder: Path, delays_s: Sequence[float | None]) -> Numbers:
+    """The numbers of a run with so many frames of real-time video, which came so late or not at all."""
+    return numbers_of(
+        folder,
+        '[[traffic]]\nkind = "rtp_video"\nflows = 1\n',
+        frames=pl.DataFrame(
+            {"traffic": [0] * len(delays_s), "delay_s": delays_s, "bytes": [1000] * len(delays_s)},
+            schema={"traffic": pl.Int64, "delay_s": pl.Float64, "bytes": pl.Int64},
+        ),
+    )
+
+
+def numbers_of(folder: Path, traffic: str, **tables: pl.DataFrame) -> Numbers:
+    """The numbers of a run of 60 s, 50 measured, with these blocks and tables."""
+    folder.mkdir(parents=True)
+    (folder / "scenario.toml").write_text(f'duration = "60s"\nwarmup = "10s"\n{traffic}', encoding="utf-8")
+    for name, table in tables.items():
+        table.write_parquet(folder / f"{name}.parquet")
+    manifest = {"seed": 1, "digest": "", "scenario_digest": "", "version": "", "self_checks": []}
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    (folder / "summary.json").write_text(json.dumps({"forward": {}, "reverse": {}, "exchanges": {}}), encoding="utf-8")
+
+    def window() -> Window:
+        raise AssertionError("figures of applications ask for no window")
+
+    return Numbers(Run(folder), window)
+
+
+def starving(folder: Path) -> tuple[list[Numbers], list[Numbers]]:
+    """Five runs of 40 ms, and five of which three lost every frame and two have 20 ms."""
+    steady = [frames_run(folder / f"a{k}", [0.040 + k / 1e4] * 20) for k in range(5)]
+    late = [frames_run(folder / f"b{k}", [0.020 + k / 1e4 if k < 2 else None] * 20) for k in range(5)]
+    return steady, late
+
+
+def test_a_run_in_which_everything_was_lost_is_not_left_out_of_a_mean(tmp_path: Path) -> None:
+    name = "applications.live.delay_p99_s"
+    steady, late = starving(tmp_path)
+    assert named.estimate(steady, name).value == pytest.approx(0.0402)
+    found = named.estimate(late, name)
+    assert math.isnan(found.value) and found.half_width is None and found.as_dict()["value"] is None
+    for are_paired in (True, False):
+        difference = named.difference(late, steady, name, are_paired)
+        assert math.isnan(difference.value) and difference.half_width is None
+    # What all runs have is a number as before.
+    assert named.estimate(late, "applications.live.lost").value == pytest.approx(3 / 5)
+
+
+def test_a_run_in_which_nobody_asked_for_anything_is_left_out(tmp_path: Path) -> None:
+    name = "applications.live.delay_p99_s"
+    runs = [frames_run(tmp_path / "some", [0.040] * 20), frames_run(tmp_path / "none", [])]
+    assert runs[1].measure(name) is None
+    assert named.estimate(runs, name) == statistics.Interval(pytest.approx(0.040), None, 1, "none")
+    assert named.difference(runs, runs, name, are_paired=True).value == 0.0
+    # Of pages that is known where demands were written down, and where not there is no number.
+    reader = '[[traffic]]\nkind = "web"\nmodel = "archive2024"\n'
+    columns = {"start_ns": pl.Int64, "response_time_ns": pl.Int64, "response_bytes": pl.Int64, "start_s": pl.Float64}
+    others = {"traffic": pl.Int64, "source": pl.Int64, "response_time_s": pl.Float64}
+    table = pl.DataFrame(schema=columns | others)
+    known, unknown = (
+        numbers_of(tmp_path / word, f"record.demands = {word}\n{reader}", exchanges=table) for word in ("true", "false")
+    )
+    for figure in ("share_in_2s", "load_median_s"):
+        asked = f"applications.pages.{figure}"
+        assert known.measure(asked) is None and math.isnan(unknown.measure(asked) or 0.0)

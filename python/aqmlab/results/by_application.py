@@ -35,7 +35,7 @@ class Application:
     """Without differences."""
     figures: Callable[[Run, Sequence[int]], Figures]
     samples: Callable[[Run, Sequence[int]], Array]
-    """What each page, film, call, game or flow got: of one that got nothing, infinity or nothing."""
+    """What each page, film, call, game or flow got: of one that got nothing, infinity or nought."""
     axis: str
     """What the samples are."""
     better: int
@@ -324,6 +324,23 @@ def figures(run: Run) -> dict[str, dict[str, float | None]]:
 def samples(run: Run) -> dict[str, Array]:
     """What each page, film, call and game of a run got, by the names of the applications."""
     return {one.name: one.samples(run, there) for one in APPLICATIONS if one.axis and (there := _there(run, one))}
+
+
+def is_unused(run: Run, application: str, figure: str) -> bool:
+    """Whether a figure is missing because nobody asked for what it is of: false where tables do not tell that."""
+    one = next(one for one in APPLICATIONS if one.name == application)
+    there = _there(run, one)
+    if not one.axis or (TABLES[one.name] == "exchanges" and not _tells_what_never_came(run, there)):
+        return False
+    # A share of pages is missing only where none was begun early enough.
+    return figure == "share_in_2s" or not one.samples(run, there).size
+
+
+def _tells_what_never_came(run: Run, blocks: Sequence[int]) -> bool:
+    """Whether it is known of films and readers' pages what was asked for and did not come."""
+    traffic = run.scenario["traffic"]
+    known = {*pages.blocks(traffic), *_films_of(traffic)}
+    return bool(run.scenario.get("record", {}).get("demands")) and known.issuperset(blocks)
 
 
 def _there(run: Run, one: Application) -> list[int]:

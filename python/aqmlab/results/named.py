@@ -4,6 +4,7 @@ Such are `traffic.0.p90` of a block, `probes.reverse.one_way_delay_s.p99` of pro
 `applications.calls.mos_mean` of an application.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -40,8 +41,10 @@ class Numbers:
         return self._window()
 
     def measure(self, name: str) -> float | None:
-        """A number over the whole window; nothing where an application has none."""
-        return self._family(name).get(name) if _is_apart(name) else self.window.measure(name)
+        """A number over the whole window: not a number where the run has none, nothing where nobody asked for anything
+        that it would be of.
+        """
+        return self._family(name).get(name, math.nan) if _is_apart(name) else self.window.measure(name)
 
     def parts(self, name: str) -> Array | None:
         """The number in each part of the window, as far as that can be trusted; nothing where there is no such."""
@@ -82,10 +85,16 @@ class Numbers:
     @cached_property
     def _of_applications(self) -> Mapping[str, float | None]:
         return {
-            f"{APPLICATIONS}.{application}.{name}": value
+            f"{APPLICATIONS}.{application}.{name}": self._or_none(application, name, value)
             for application, found in self.applications.items()
             for name, value in found.items()
         }
+
+    def _or_none(self, application: str, name: str, value: float | None) -> float | None:
+        """A figure is missing where it went worst, as where every frame was lost: a mean over other runs is none."""
+        if value is None and not by_application.is_unused(self.run, application, name):
+            return math.nan
+        return value
 
     @cached_property
     def _of_blocks(self) -> Mapping[str, float | None]:
@@ -169,7 +178,10 @@ def _is_apart(name: str) -> bool:
 
 
 def estimate(runs: Sequence[Numbers], name: str) -> Interval:
-    """A number of independent runs with the best interval that they allow."""
+    """A number of independent runs with the best interval that they allow; none where one of them has it not.
+
+    Runs in which nobody asked for what it is of are left out.
+    """
     check(name, runs)
     parts = [run.parts(name) for run in runs]
     known = [part for part in parts if part is not None]
@@ -182,7 +194,7 @@ def estimate(runs: Sequence[Numbers], name: str) -> Interval:
 def difference(one: Sequence[Numbers], other: Sequence[Numbers], name: str, are_paired: bool) -> Interval:
     """The difference one - other: run by run under the same demands, part by part of single runs, else of both means.
 
-    Runs that have no such number are left out.
+    It is none where a run has no such number. Runs in which nobody asked for what it is of are left out.
     """
     check(name, [*one, *other])
     pairs = [(a.measure(name), b.measure(name)) for a, b in zip(one, other, strict=True)] if are_paired else []
