@@ -11,7 +11,7 @@ import polars as pl
 
 from aqmlab import links, subject
 from aqmlab.comparison import Column, Comparison
-from aqmlab.results import held_back
+from aqmlab.results import held_back, named
 from aqmlab.results.by_application import Heading
 from aqmlab.results.ways import WORDS, of_data
 from aqmlab.statistics import Interval
@@ -93,11 +93,20 @@ def _part(
 
 def number(found: Comparison, column: Column, table: str, name: str, has_difference: bool) -> Interval | None:
     """A number of a column, by its name in a table, or the difference to that of the baseline; none where there is no
-    difference."""
+    difference, or where a column has no such number."""
     what = f"{table}.{name.removeprefix(AGAINST)}"
     if not name.startswith(AGAINST):
-        return column.estimate(what)
-    return found.difference(column, found.base_of(column), what) if has_difference else None
+        return column.estimate(what) if _has(column, what) else None
+    base = found.base_of(column)
+    if not has_difference or not (_has(column, what) and _has(base, what)):
+        return None
+    return found.difference(column, base, what)
+
+
+def _has(column: Column, what: str) -> bool:
+    """Whether a column has a number of a part of its traffic; those of links all have."""
+    is_apart = what.partition(".")[0] in named.APART
+    return not is_apart or any(run.has(what) for run in column.result.numbers)
 
 
 def blocks(found: Comparison) -> dict[int, str]:
@@ -109,9 +118,20 @@ def blocks(found: Comparison) -> dict[int, str]:
     traffic = found.baseline.scenario["traffic"]
     if len(there) < 2 or any(len(column.scenario["traffic"]) != len(traffic) for column in found.columns):
         return {}
-    scenario = found.baseline.scenario
-    words = subject.blocks(scenario)
-    return {k: f"Block {links.block_title(scenario, k)}: {words[k]}" for k in there}
+    return {k: _called(_owner(found, k), k) for k in there}
+
+
+def _owner(found: Comparison, block: int) -> Column:
+    """The column whose block a table is called after: the baseline, unless the block completes no exchanges there."""
+    return next((c for c in (found.baseline, *found.columns) if _has(c, _count_of(block))), found.baseline)
+
+
+def _count_of(block: int) -> str:
+    return f"traffic.{block}.completed"
+
+
+def _called(column: Column, block: int) -> str:
+    return f"Block {links.block_title(column.scenario, block)}: {_said(column, block)}"
 
 
 def ways(found: Comparison) -> dict[int, str]:
@@ -126,13 +146,28 @@ def ways(found: Comparison) -> dict[int, str]:
 
 def _blocks(found: Comparison) -> list[Part]:
     """A table for each block that completes exchanges."""
-    return [_part(found, f"traffic.{k}", title, BLOCK, _without(found, k)) for k, title in blocks(found).items()]
+    return [_part(found, f"traffic.{k}", title, BLOCK, _block_note(found, k)) for k, title in blocks(found).items()]
+
+
+def _block_note(found: Comparison, block: int) -> str:
+    return " ".join(filter(None, (_without(found, block), _others(found, block))))
+
+
+def _others(found: Comparison, block: int) -> str:
+    """Which columns have a block of another kind in its place, and what it is."""
+    own = _owner(found, block).scenario["traffic"][block]["kind"]
+    others = [column for column in found.columns if column.scenario["traffic"][block]["kind"] != own]
+    return " ".join(f"{column.label} has another in its place: {_said(column, block)}." for column in others)
+
+
+def _said(column: Column, block: int) -> str:
+    return subject.blocks(column.scenario)[block]
 
 
 def _without(found: Comparison, block: int) -> str:
     """Which columns have no times of a block, and why."""
     said = []
-    for column in found.columns:
+    for column in (column for column in found.columns if _has(column, _count_of(block))):
         none = sum(w.block_completed[block].sum() == 0 for w in column.windows)
         if none:
             said.append(

@@ -293,3 +293,50 @@ def test_curves_of_blocks_and_probes_have_bands_across_three_runs(mixed, compile
         assert drawn[name].svg
     for name in ("blocks", "probes"):
         assert "Bands" not in figures.of(mixed)[name].caption
+
+
+OTHER_KINDS = """
+name = "kinds"
+duration = "4s"
+warmup = "1s"
+link = { rate = "2mbit" }
+path = { rtt = "40ms" }
+[[traffic]]
+kind = "poisson"
+arrivals = "5hz"
+size = "10kb"
+[[traffic]]
+kind = "poisson"
+arrivals = "5hz"
+size = "10kb"
+[[variant]]
+name = "small"
+[[variant]]
+name = "endless"
+traffic = [{ kind = "bulk", flows = 1 }, { kind = "poisson", arrivals = "5hz", size = "10kb" }]
+"""
+
+
+@pytest.mark.parametrize("base", ["small", "endless"])
+def test_a_block_that_a_variant_replaces_by_one_of_another_kind_has_no_number_there(
+    tmp_path, monkeypatch, capsys, base
+):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    found = aqmlab.compare(OTHER_KINDS, baseline=base, jobs=1, out=tmp_path / "out")
+    first, second = (part for part in separately.of(found) if part.headings == BLOCK)
+    title = "Block traffic.0 (poisson): exchanges at random times (5 a second, 10 KiB) forward"
+    assert (first.title, first.table) == (title, "traffic.0")
+    assert first.note == "endless has another in its place: 1 endless transfer forward."
+    assert second.note == ""
+    rows = {column.name: cells for column, cells in first.rows}
+    assert rows["endless"] == (None,) * len(BLOCK)
+    assert rows["small"][0].value > 0
+    assert rows["small"][-1] is None, "there is nothing to measure it against, or it is the baseline"
+    differing = {"small": "endless", "endless": "small"}[base]
+    assert {column.name: cells for column, cells in second.rows}[differing][-1].value is not None
+    terminal.comparison(Console(width=120), found)
+    assert title in capsys.readouterr().out
+    page = report.write(found)
+    numbers = page.with_name("numbers.csv")
+    assert "traffic.0,small,completed" in numbers.read_text() and "traffic.0,endless" not in numbers.read_text()
+    assert "endless has another in its place" in page.read_text()
