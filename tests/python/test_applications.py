@@ -277,3 +277,41 @@ def test_a_frame_that_was_lost_came_within_no_time() -> None:
     lossy, whole = (by_application._frames(Stub(some), [0]) for some in ([0.02, 0.02, None], [0.04] * 3))
     assert (lossy["delay_p99_s"], lossy["delay_p99_of_all_s"]) == (0.02, None)
     assert (whole["delay_p99_s"], whole["delay_p99_of_all_s"]) == (0.04, 0.04)
+
+
+LOSSY = """
+name = "lossy"
+duration = "3s"
+warmup = "1s"
+link = { rate = "3mbit" }
+path = { rtt = "40ms", loss = 1.0 }
+[[traffic]]
+kind = "rtp_video"
+max_rate = "1mbit"
+[[traffic]]
+kind = "probe"
+application = "calls"
+"""
+
+
+def test_a_result_of_which_no_frame_came_has_a_page_and_no_curve_of_frames(tmp_path: Path) -> None:
+    (tmp_path / "lossy.toml").write_text(LOSSY, encoding="utf-8")
+    found = api.run(tmp_path / "lossy.toml", out=tmp_path / "out")
+    text = page.write(found).read_text(encoding="utf-8")
+    assert "none of the frames of real-time video came whole, so that there is no curve." in text
+
+
+@pytest.mark.parametrize("is_half", [True, False])
+def test_variants_of_which_no_frame_came_have_no_curve_and_the_caption_says_so(tmp_path: Path, is_half: bool) -> None:
+    other = "path.loss = 0.0" if is_half else 'link.qdisc = "codel"'
+    variants = f'[[variant]]\nname = "all lost"\n[[variant]]\nname = "other"\n{other}\n'
+    text = LOSSY.split('[[traffic]]\nkind = "probe"')[0] + variants
+    (tmp_path / "lossy.toml").write_text(text, encoding="utf-8")
+    found = api.compare(tmp_path / "lossy.toml", out=tmp_path / "out")
+    drawn = [one for one in figures.of_comparison(found) if one.name == "applications"]
+    if is_half:
+        assert "all lost: none of the frames of real-time video came whole" in drawn[0].caption
+        assert drawn[0].as_format("svg")
+    else:
+        assert drawn == []
+    page.write(found)

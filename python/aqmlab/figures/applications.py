@@ -22,6 +22,8 @@ Curve = tuple[str, Look, Array, Array]
 
 LACKING = {"pages": "Pages that were not loaded by the end of the run", "live": "Frames that were lost"}
 """What has no place on the axis."""
+NONE = {"pages": "none of the pages was loaded", "live": "none of the frames of real-time video came whole"}
+"""Why there may be no curve."""
 
 
 @dataclass(frozen=True)
@@ -36,28 +38,38 @@ class Panel:
 def application_distributions(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn | None:
     """Distributions of what people got, a panel an application; None where no block is of any."""
     seen = {column.name: [applications.samples(run) for run in column.result.runs] for column in columns}
-    panels, names, lacking = [], [], []
+    panels, names, lacking, missing = [], [], [], []
     for one in applications.APPLICATIONS:
-        curves = [
+        found = [
             (column.label, looks[column.name], *_steps(values))
             for column in columns
             if (values := _together(seen[column.name], one.name)).size
         ]
+        curves = [curve for curve in found if curve[2].size]
+        none = [label for label, _, at, _ in found if not at.size]
+        if none and one.name in NONE:
+            missing.append(f" {_listed(none)}: {NONE[one.name]}, so that there is no curve.")
         if curves:
             where = "to the right" if one.better > 0 else "to the left"
             panels.append(Panel(f"{one.title}: better {where}", one.axis, tuple(curves)))
             names.append(one.counted)
-            if one.name in LACKING and any(not share.size or share[-1] < 100 for *_, share in curves):
+            if one.name in LACKING and any(share[-1] < 100 for *_, share in curves):
                 lacking.append(LACKING[one.name])
     if not panels:
         return None
-    each = f"{', '.join(names[:-1])} and {names[-1]}, each counted by itself," if len(names) > 1 else names[0]
+    each = f"{_listed(names)}, each counted by itself," if len(names) > 1 else names[0]
     ends = [f" {what} count and have no place on the axis, so that a curve ends below 100 %." for what in lacking]
     caption = (
-        f"Share of the {each} that got no more than the value on the horizontal axis.{''.join(ends)} All runs of a "
-        f"variant together.{void_note(columns)}"
+        f"Share of the {each} that got no more than the value on the horizontal axis."
+        f"{''.join(ends + missing)} All runs of a variant together.{void_note(columns)}"
     )
     return Drawn("applications", "What people got", caption, partial(_drawn, panels))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """`a, b and c`."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _together(runs: Sequence[dict[str, Array]], name: str) -> Array:
@@ -66,10 +78,15 @@ def _together(runs: Sequence[dict[str, Array]], name: str) -> Array:
 
 
 def _steps(values: Array) -> tuple[Array, Array]:
-    """The empirical distribution function, in per cent, of sorted values; endless ones have no place in it."""
+    """The empirical distribution function, in per cent, of sorted values; endless ones have no place in it.
+
+    Of endless ones alone it has no point.
+    """
     finite = values[np.isfinite(values)]
+    if not finite.size:
+        return np.empty(0), np.empty(0)
     share = 100 * np.arange(1, finite.size + 1) / values.size
-    return np.concatenate([finite[:1], finite]), np.concatenate([[0.0], share])[: finite.size + 1]
+    return np.concatenate([finite[:1], finite]), np.concatenate([[0.0], share])
 
 
 def _drawn(panels: Sequence[Panel], sheet: Sheet) -> Figure:
