@@ -37,6 +37,11 @@ def show(out: Console, table: Table, names: int = 1) -> None:
         out.print(part)
 
 
+def has_widths(table: Table) -> bool:
+    """Whether a half width stands in any cell."""
+    return any("±" in str(cell) for column in table.columns for cell in column.cells)
+
+
 def _parts(out: Console, table: Table, names: int) -> Iterator[Table]:
     rest = range(names, len(table.columns))
     while rest:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aqmlab import links, units
-from aqmlab.command.tables import short_table, show
+from aqmlab.command.tables import has_widths, short_table, show
 from aqmlab.results import readable, ways
 
 if TYPE_CHECKING:  # results take a second to load, and a list of disciplines shows none
@@ -87,11 +87,11 @@ _OF_LINK = (
 """Figures of each of several links."""
 
 
-def _links(out: Console, title: str, found: Sequence[tuple[str, Result]]) -> None:
-    """Each link and direction of some results, and what packets waited at each link of their route."""
+def _links(out: Console, title: str, found: Sequence[tuple[str, Result]]) -> list[Table]:
+    """Shows each link and direction of some results, and what packets waited at each link of their route."""
     from aqmlab.results import by_link
 
-    table = short_table(title)
+    table = ports = short_table(title)
     are_named = len(found) > 1
     for head in [""] * are_named + ["link", ""]:
         table.add_column(head, no_wrap=True)
@@ -116,6 +116,7 @@ def _links(out: Console, title: str, found: Sequence[tuple[str, Result]]) -> Non
             table.add_row(*[name] * are_named, crossing.title, crossing.way, *waited)
     if table.row_count:
         show(out, table, names=2 + are_named)
+    return [ports, table]
 
 
 def _link(title: str, summary: Json, widths: Json) -> Table:
@@ -209,12 +210,14 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
     # Exchanges stand beside a direction that need not be theirs.
     beside = ", and exchanges of either direction" if len(columns) > len(_link_gives(way)) else ""
     turned = f": the link {ways.WORDS[way]}, which is used more{beside}" if more and way == "reverse" else ""
-    if columns:
-        show(out, _values(found, f"{found.name}{'' if several else turned}", columns))
-    for other in [] if several else more:
-        show(out, _values(found, f"The link, {ways.WORDS[other]}", _link_gives(other)))
+    tables = [_values(found, f"{found.name}{'' if several else turned}", columns)] if columns else []
+    tables += (
+        [] if several else [_values(found, f"The link, {ways.WORDS[other]}", _link_gives(other)) for other in more]
+    )
+    for table in tables:
+        show(out, table)
     if several:
-        _links(out, "Each link", [(column.label, column.result) for column in found.columns])
+        tables += _links(out, "Each link", [(column.label, column.result) for column in found.columns])
     if figures := transport.shown([column.result for column in found.columns]):
         table = short_table()
         table.add_column("", no_wrap=True)
@@ -230,15 +233,17 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
         show(out, table)
     others = [column for column in found.congested if column is not found.base_of(column)]
     if others and columns:
-        show(out, _differences(found, base, others, way))
+        tables.append(_differences(found, base, others, way))
+        show(out, tables[-1])
     for part in (*applications.of(found.columns, found), *separately.of(found)):
-        show(out, _part(part, base))
+        tables.append(_part(part, base))
+        show(out, tables[-1])
         if part.note:
             out.print(Text(part.note, style="dim"))
     findings(out, findings_of([(column.name, column.result) for column in found.congested]))
     voids(out, [(column.name, column.void) for column in found.columns])
     unsettled(out, [(column.name, column.result) for column in found.columns])
-    out.print(Text(readable.basis(found.reps), style="dim"))
+    out.print(Text(readable.basis(found.reps, any(map(has_widths, tables))), style="dim"))
     if lead:
         if len(others) > 1:
             out.print(Text(ONE_BY_ONE, style="dim"))

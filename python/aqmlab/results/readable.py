@@ -83,8 +83,13 @@ def _rate_with_width(bps: float, width_bps: float, signed: bool) -> tuple[str, s
     return value.replace("-", "−"), f"± {wide:,.{decimals}f} {unit}"
 
 
-def basis(reps: int) -> str:
-    """Where the intervals of a comparison or result come from."""
+def basis(reps: int, are_shown: bool = True) -> str:
+    """Where the intervals of a comparison or result come from; `are_shown` where any stands in what is above."""
+    if not are_shown:
+        page = "on the page of aqmlab report"
+        if reps > 1:
+            return f"{reps} independent runs. Intervals across them are {page}."
+        return f"One run: no interval across runs. Those within it, where it is known to be settled, are {page}."
     if reps > 1:
         return f"± 95 % t-interval across {reps} independent runs."
     return (
