@@ -492,3 +492,42 @@ def test_what_a_process_left_is_read_line_by_line(tmp_path):
         file.write(b'ation_s": 9}\n')
     lines, at = process._new_lines(path, at)
     assert [line["time_s"] for line in lines] == [2] and at == path.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("way", "mbps", "changes", "key"),
+    [
+        ("forward", "1000.000", {}, "path.access_rate = 1gbit, below link.rate = 2gbit"),
+        ("in reverse", "100.000", {}, "link.reverse_rate = 100mbit"),
+        # 1500 of 1600 bytes: less than the access link's.
+        ("forward", "937.500", {"rate": "1gbit", "overhead": "100b"}, "link.rate = 1gbit"),
+        ("forward", "1000.000", {"rate": "1gbit"}, "link.rate = 1gbit"),
+    ],
+)
+def test_a_link_that_was_not_as_asked_for_says_which_key_asked(way, mbps, changes, key):
+    tree = {
+        "link": {"rate": "2gbit", "reverse_rate": "100mbit", **changes},
+        "path": {"access_rate": "1gbit"},
+        "traffic": [{"kind": "bulk"}],
+    }
+    said = f"the link, checked before the run, {way}: the rate was 46.875 Mb/s, expected {mbps} Mb/s within 0.5 %"
+    assert runs.with_bound(said, tree) == f"{said}, by {key}"
+    assert runs.with_bound("12 % of packets late", tree) == "12 % of packets late"
+
+
+def test_of_several_links_the_slowest_of_the_route_asks():
+    tree = {
+        "links": {"edge": {"rate": "40mbit", "reverse_rate": "40mbit"}, "core": {"rate": "9mbit"}},
+        "path": {"access_rate": "1gbit"},
+        "traffic": [{"kind": "bulk", "route": ["edge", "core"], "reverse_route": ["edge"]}],
+    }
+    said = "the link, checked before the run, {}: the rate was 5.000 Mb/s, expected {} Mb/s within 0.5 %"
+    assert runs.with_bound(said.format("forward", "9.000"), tree).endswith(", by links.core.rate = 9mbit")
+    assert runs.with_bound(said.format("in reverse", "40.000"), tree).endswith(", by links.edge.reverse_rate = 40mbit")
+
+
+def test_a_run_says_so(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_CHILD", "slow")
+    found = aqmlab.live(small, set={"path.access_rate": "1gbit"}, out=tmp_path / "l")
+    assert found.void.endswith("expected 100.000 Mb/s within 0.5 %, by link.rate = 100mbit")
+    assert found.summary["live"]["void"] == found.void

@@ -3,6 +3,7 @@
 Two at a time would be each other's lateness in real time. In virtual time they would not; but one keeps a core busy.
 """
 
+import re
 import shutil
 import threading
 import time
@@ -11,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from aqmlab import links, units
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.json_files import Json
@@ -59,6 +61,8 @@ def _run(job: Job, bed: Bed, view: View, stop: threading.Event) -> None:
         summary = outcome.get("summary")
         if not isinstance(summary, dict):
             raise CannotRun("live: the test bed ended without a summary")
+        if (found := summary.get("live") or {}).get("void"):
+            found["void"] = with_bound(found["void"], resolved.scenario)
         summary["engine"] = _as_seen_here(summary["engine"], wall_s, runner.simulated_s(resolved))
         process.clean(place)
         store.finish_run(
@@ -110,6 +114,32 @@ def _observed(job: Job, bed: Bed, place: Path, view: View, stop: threading.Event
 def _as_seen_here(engine: Json, wall_s: float, simulated_s: float) -> Json:
     """What it took in this machine's time: a clock of virtual time knows nothing of that."""
     return {**engine, "wall_s": wall_s, "simulated_per_wall": simulated_s / wall_s if wall_s > 0 else None}
+
+
+_CHECKED = re.compile(
+    r"the link, checked before the run, (forward|in reverse): the rate was .*, expected ([0-9.]+) Mb/s within .*"
+)
+"""Why a run does not count whose link had another rate than it was to have."""
+
+
+def with_bound(void: str, tree: Mapping[str, Any]) -> str:
+    """A reason why a run is void, with the key of the scenario that the rate expected there is from, if it names one.
+
+    The check's packets cross the links of the first block's route, and access links.
+    """
+    if (found := _CHECKED.fullmatch(void)) is None:
+        return void
+    way = "forward" if found[1] == "forward" else "reverse"
+    place = links.WAYS.index(way)
+    crossed = links.route(tree, tree["traffic"][0], way)
+    slowest = min(crossed, key=lambda name: links.rates_bps(tree, name, "")[place])
+    name = "rate" if way == "forward" else "reverse_rate"
+    of_link = f"{links.key(tree, slowest)}.{name} = {links.of(tree)[slowest].get(name)}"
+    access = tree["path"]["access_rate"]
+    access_bps = units.rate_bps(access, "path.access_rate")
+    is_access = access_bps < links.rates_bps(tree, slowest, "")[place] and abs(float(found[2]) * 1e6 - access_bps) < 1e3
+    bound = f"path.access_rate = {access}, below {of_link}" if is_access else of_link
+    return f"{void}, by {bound}"
 
 
 def _about(bed: Bed, resolved: Resolved, wanted: Settings, summary: Json, outcome: Json) -> Json:
