@@ -346,3 +346,38 @@ def test_commands_of_the_page_are_broken_to_its_width_and_are_what_they_were(tmp
 def test_calls_are_said_to_be_of_audio() -> None:
     found = advised(SURE, {TODAY: 2.0, "cake": 4.0, "fq_codel": 4.0})
     assert "Video calls are not in it: a call is one of audio, G.711." in words.granted(found)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "width", "signed", "said"),
+    [
+        ("calls_mos", 1.74, 9.41, False, "1.74 (too few runs)"),
+        ("calls_mos", 1.74, 3.4, False, "1.74 ± 3.40"),
+        ("calls_mos", -0.5, 3.6, True, "−0.50 (too few runs)"),
+        ("pages_in_2s", -0.5, 1.2, True, "−50 (too few runs)"),
+        ("pages_in_2s", 0.5, 1.0, False, "50 ± 100"),
+        ("game_p99_s", 0.2, 1e3, False, "200 (too few runs)"),
+        # A rate can be anything.
+        ("down_bps", 4e7, 1e9, False, "40.0 ± 1000.0"),
+    ],
+)
+def test_an_interval_wider_than_its_scale_is_too_few_runs(key, value, width, signed, said) -> None:
+    figure = next(one for one in applications.FIGURES if one.key == key)
+    cell = words.cell(figure, Interval(value, width, 2, "runs"), signed)
+    assert cell == said
+    assert words.bare(cell) == said.split()[0]
+
+
+def test_screen_and_page_say_so_of_two_runs_far_apart(tmp_path: Path) -> None:
+    found = advised({TODAY: (0.1, 0.3), "cake": (0.9, 0.8)}, {TODAY: 2.0, "cake": 4.0})
+    for name, opinions in ((TODAY, (1.0, 2.5)), ("cake", (1.0, 4.5))):
+        for row, mos in zip(found.rows[name], opinions, strict=True):
+            row["calls_mos"] = mos
+    opinion = words.worth(found)[0]
+    assert [opinion[key] for key in ("today", "first", "difference")] == [
+        "1.75 (too few runs)",
+        "2.75 (too few runs)",
+        "+1.00 (too few runs)",
+    ]
+    page = report.write(found, COMMAND, tmp_path / "mine").read_text(encoding="utf-8")
+    assert "1.75 (too few runs)" in page and "+1.00 (too few runs)" in page

@@ -243,17 +243,27 @@ SCALES = {
 }
 
 
+TOO_FEW = "(too few runs)"
+"""Stands for an interval that is wider than anything the figure can be."""
+
+
 def cell(figure: Figure, found: Interval | None, signed: bool = False) -> str:
     """A value with its interval, in the application's unit."""
     if found is None:
         return "–"
-    size = max(abs(found.value), found.half_width or 0.0)
-    value = _number(figure, found.value, size, "+" if signed else "", found.half_width or 0.0)
+    least, most = figure.possible
+    width = found.half_width or 0.0
+    is_wide = width > most - least
+    size = max(abs(found.value), 0.0 if is_wide else width)
+    value = _number(figure, found.value, size, "+" if signed else "", width)
     if found.half_width is None:
         return value
-    if figure.unit == "share" and found.half_width > 1:
-        return f"{value} ± more than 100"
-    return f"{value} ± {_number(figure, found.half_width, size, width=found.half_width)}"
+    return f"{value} {TOO_FEW if is_wide else f'± {_number(figure, width, size, width=width)}'}"
+
+
+def bare(found: str) -> str:
+    """A cell without what it says of its interval."""
+    return found.partition(" ±")[0].removesuffix(f" {TOO_FEW}")
 
 
 def _number(figure: Figure, value: float, size: float, sign: str = "", width: float = 0.0) -> str:

@@ -198,7 +198,7 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
     for one in found.figures:
         table.add_column(words.head(one), justify="right", no_wrap=True)
     for row in words.field(found):
-        cells = [cell.partition(" ±")[0] for cell in row["cells"]]
+        cells = [words.bare(cell) for cell in row["cells"]]
         table.add_row(row["name"], row["score"], str(row["rounds"]), row["state"], *cells)
     show(out, table)
     out.print(words.states(found))
