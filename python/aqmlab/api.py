@@ -361,7 +361,9 @@ def record(
     least = reference.rates_of(planned.scenario, planned.origin)
     if any(rate < real for rate, real in zip(rates, least, strict=True)):
         own = units.say_rate(max(least))
-        raise BadInput(f"--uncongested-rate {uncongested_rate}: expected at least the link's own rate, {own}")
+        raise BadInput(
+            f"{arguments.named('uncongested_rate', uncongested_rate)}: expected at least the link's own rate, {own}"
+        )
     try:
         return recording.record(planned, rates, given.tree, place, heard)
     except KeyboardInterrupt:

@@ -1,11 +1,54 @@
-"""Arguments of the Python interface: one of another kind is refused in a line that names it and what was expected."""
+"""Arguments of the Python interface: one of another kind is refused in a line that names it and what was expected.
 
+A message that names an argument calls it as whoever gave it wrote it: in Python or on the command line.
+"""
+
+import contextlib
+import json
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from numbers import Integral
 from typing import Any
 
 from aqmlab.errors import BadInput
+
+_ARE_FLAGS: ContextVar[bool] = ContextVar("_ARE_FLAGS", default=False)
+
+
+@contextlib.contextmanager
+def of_command_line() -> Iterator[None]:
+    """What is asked for meanwhile comes from the command line."""
+    token = _ARE_FLAGS.set(True)
+    try:
+        yield
+    finally:
+        _ARE_FLAGS.reset(token)
+
+
+def named(name: str, value: Any = True) -> str:
+    """An argument with its value: `resume=True`, or `--resume` on the command line."""
+    if _ARE_FLAGS.get():
+        flag = f"--{name.replace('_', '-')}"
+        return flag if value is True else f"{flag} {shlex.quote(str(value))}"
+    return f"{name}={_python(value)}"
+
+
+def changed(name: str, key: str, value: Any, written: str | None = None) -> str:
+    """A change of a key, as one of the mapping `name` or of `--set`; `written` is its value in TOML."""
+    if _ARE_FLAGS.get():
+        return f"--set {key}={value if written is None else written}"
+    return f"{name}={{{_python(key)}: {_python(value)}}}"
+
+
+def again() -> str:
+    """What is called again."""
+    return "the same command with --resume" if _ARE_FLAGS.get() else "the same call with resume=True"
+
+
+def _python(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def whole(given: Any, name: str, least: int = 1, most: int | None = None) -> int:

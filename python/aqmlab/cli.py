@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from aqmlab import engine, files, scenario, stopping
+from aqmlab.arguments import of_command_line
 from aqmlab.command import advise, beginnings, completion, explaining, law_check, linux_lines, pages
 from aqmlab.command import capture as capture_commands
 from aqmlab.command import evaluate as evaluate_commands
@@ -466,7 +467,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def invoke(arguments: Sequence[str]) -> int:
     """Runs a verb; the answer is the exit code."""
     try:
-        with doubts_said(), brought.permission():
+        with doubts_said(), brought.permission(), of_command_line():
             return int(command_of(app, arguments)(list(arguments), prog_name="aqmlab", standalone_mode=False) or 0)
     except AqmlabError as error:
         return complain(str(error), error.exit_code)

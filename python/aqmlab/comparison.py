@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from aqmlab import engine, links, reference, statistics
+from aqmlab import arguments, engine, links, reference, statistics
 from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.json_files import Json, read_json
 from aqmlab.live.witnesses import SIMULATED
@@ -164,7 +164,7 @@ class Comparison:
         self._keep: list[Any] = [keep]
         self.facts = read_json(folder / FILE)
         if not self.facts.get("complete"):
-            raise BadInput(f"{folder}: the comparison is not finished; expected the same command with --resume first")
+            raise BadInput(f"{folder}: the comparison is not finished; expected {arguments.again()} first")
         self.failed = [_failure(facts) for facts in self.facts.get("failed", [])]
         self.columns: list[Column] = []
         for facts in self.facts["entries"]:

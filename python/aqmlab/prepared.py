@@ -170,5 +170,5 @@ def interruptible(jobs: Sequence[Job], folder: Path) -> Iterator[None]:
     except KeyboardInterrupt:
         done = sum(map(runner.is_finished, jobs))
         raise Interrupted(
-            f"stopped: {done} of {len(jobs)} runs are finished in {folder}; the same command with --resume goes on"
+            f"stopped: {done} of {len(jobs)} runs are finished in {folder}; {arguments.again()} goes on"
         ) from None

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aqmlab import links, scenario, shaping, toml_text
+from aqmlab import arguments, links, scenario, shaping, toml_text
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
 from aqmlab.laws import brought
@@ -179,7 +179,7 @@ def choose_baseline(variants: Sequence[tuple[str, bool, bool, str]], wanted: str
     names = [name for name, *_ in variants]
     if wanted is not None:
         if wanted not in names:
-            raise BadInput(f"--baseline {wanted}: expected one of {', '.join(names)}")
+            raise BadInput(f"{arguments.named('baseline', wanted)}: expected one of {', '.join(names)}")
         return wanted
     marked = [name for name, _, is_baseline, _ in variants if is_baseline]
     congested = [(name, kind) for name, is_reference, _, kind in variants if not is_reference]

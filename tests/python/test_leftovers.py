@@ -249,5 +249,5 @@ def test_a_comparison_told_to_end_says_what_is_finished(monkeypatch, base, tmp_p
         raise KeyboardInterrupt
 
     monkeypatch.setattr(comparison, "finish", stopped)
-    with pytest.raises(Interrupted, match=r"2 of 2 runs are finished in .*--resume goes on"):
+    with pytest.raises(Interrupted, match=r"2 of 2 runs are finished in .*; the same call with resume=True goes on"):
         aqmlab.compare(base, "pfifo", "pi", out=tmp_path / "out")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import aqmlab
-from aqmlab import scenario, study
+from aqmlab import arguments, cli, scenario, study
 from aqmlab.errors import BadInput
 from aqmlab.results import held_back
 from aqmlab.sweep import sweeps
@@ -79,12 +79,37 @@ def test_what_is_asked_of_results_is_named():
     assert len(found) == 2 and list(found) == ["pfifo", "pi"] and "pie" not in found
 
 
+def test_messages_name_arguments_as_they_were_given(tmp_path, compiled, capsys):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/kept.txt").write_text("")
+    grid = tmp_path / "sweep.toml"
+    grid.write_text('name = "two"\n' + GRID)
+    asked = [
+        (lambda: aqmlab.run(BASE, out=tmp_path / "out"), "or resume=True to go on with it"),
+        (lambda: aqmlab.compare(BASE, "pfifo", "pi", baseline="x"), 'baseline="x": expected one of pfifo, pi'),
+        (lambda: sweeps.read(grid, changes={"link.qdisc": "pie"}), 'changes={"link.qdisc": "pie"}: queues/pfifo has '),
+        (lambda: study.read("le2003", quick=True, medium=True), "quick=True medium=True: two scales"),
+    ]
+    for call, said in asked:
+        with pytest.raises(BadInput) as refused:
+            call()
+        assert said in str(refused.value)
+        with pytest.raises(BadInput) as refused, arguments.of_command_line():
+            call()
+        assert said not in str(refused.value) and "--" in str(refused.value)
+    base = tmp_path / "base.toml"
+    base.write_text(BASE)
+    assert cli.invoke(["run", str(base), "-o", str(tmp_path / "out")]) == 2
+    assert "or --resume to go on with it" in capsys.readouterr().err
+    assert arguments.again() == "the same call with resume=True"
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
         *(({"seeds": seeds}, f"seeds: {seeds!r}: expected a whole number, 1 or more") for seeds in (-1, 0, 1.5, "x")),
-        ({"only": "foo"}, "--only 'foo': matches none of its"),
-        ({"only": [3]}, "--only '3': matches none of its"),
+        ({"only": "foo"}, 'only="foo": matches none of its'),
+        ({"only": [3]}, 'only="3": matches none of its'),
         ({"what": 5}, "study 5: expected one of"),
         ({"changes": {"foo": 1}}, "foo"),
         ({"changes": 5}, "changes: 5: expected keys with their values"),

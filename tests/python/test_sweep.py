@@ -539,7 +539,7 @@ def test_interrupted_what_is_finished_stays_and_resume_goes_on(file, tmp_path, m
         return simulate(*arguments)
 
     monkeypatch.setattr(fake_native, "simulate", stopping)
-    said = r"stopped: 5 of 12 runs are finished in .*; the same command with --resume goes on"
+    said = r"stopped: 5 of 12 runs are finished in .*; the same call with resume=True goes on"
     with pytest.raises(Interrupted, match=said):
         sweeps.run(sweeps.read(file), tmp_path / "out")
     rows = pl.read_parquet(tmp_path / "out/runs.parquet")

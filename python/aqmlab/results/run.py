@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from aqmlab import files, forks, toml_text, units
+from aqmlab import arguments, files, forks, toml_text, units
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.results import pages, video
@@ -191,7 +191,8 @@ def _said_of(path: Path) -> Iterator[None]:
 
 def _broken(path: Path, how: str) -> BadInput:
     """What to do about a file of a finished run that is not as the run wrote it."""
+    resume = arguments.named("resume")
     return BadInput(
-        f"{path}: {how}; expected what the run wrote: remove {path.parent} and run again, with --resume where there "
+        f"{path}: {how}; expected what the run wrote: remove {path.parent} and run again, with {resume} where there "
         "are other runs beside it"
     )

@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from aqmlab import checks, engine, files, forks, reference, toml_text, units
+from aqmlab import arguments, checks, engine, files, forks, reference, toml_text, units
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
@@ -61,7 +61,9 @@ def claim(out: Path, resume: bool) -> None:
         if not out.is_dir():
             raise BadInput(f"{out}: exists and is not a folder; expected the name of a new result folder")
         if not resume and any(out.iterdir()):
-            raise BadInput(f"{out}: the result folder exists; expected a new name, or --resume to go on with it")
+            raise BadInput(
+                f"{out}: the result folder exists; expected a new name, or {arguments.named('resume')} to go on with it"
+            )
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         place = out if out.is_dir() else out.parent

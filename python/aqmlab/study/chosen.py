@@ -34,11 +34,16 @@ def read(
     seeds = None if seeds is None else arguments.whole(seeds, "seeds")
     what = str(what)
     if what == ALL and only:
-        raise BadInput(f"--only {only[0]!r}: names points of one study; expected its id in the place of {ALL}")
+        raise BadInput(
+            f"{arguments.named('only', only[0])}: names points of one study; expected its id in the place of {ALL}"
+        )
     if what == ALL and bed is not None:
-        raise BadInput(f"--bed {bed}: names a test bed of one study; expected its id in the place of {ALL}")
+        raise BadInput(
+            f"{arguments.named('bed', bed)}: names a test bed of one study; expected its id in the place of {ALL}"
+        )
     if quick and medium:
-        raise BadInput("--quick --medium: two scales; expected one of them, or none for the published one")
+        both = f"{arguments.named('quick')} {arguments.named('medium')}"
+        raise BadInput(f"{both}: two scales; expected one of them, or none for the published one")
     profile = definition.QUICK if quick else definition.MEDIUM if medium else definition.FULL
     of_all = folders.folder_of_all()
     asked = [of_all / name for name in folders.known()] if what == ALL else [folders.find(what)]

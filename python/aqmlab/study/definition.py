@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from aqmlab import files, near, scenario, toml_text
+from aqmlab import arguments, files, near, scenario, toml_text
 from aqmlab.claims import reading
 from aqmlab.claims.reading import ClaimText
 from aqmlab.errors import BadInput
@@ -300,8 +300,9 @@ def _parts(whole: Sequence[Grid], only: Sequence[str], where: str) -> list[Grid]
     names = [point.name for grid in whole for point in grid.points]
     for pattern in only:
         if not fnmatch.filter(names, pattern):
+            asked = arguments.named("only", pattern)
             raise BadInput(
-                f"{where}: --only {pattern!r}: matches none of its {len(names)} points; expected a name as "
+                f"{where}: {asked}: matches none of its {len(names)} points; expected a name as "
                 f"{names[0]}, or a pattern of such as {names[0].partition('/')[0]}/*"
             )
     return _kept(whole, {name for pattern in only for name in fnmatch.filter(names, pattern)})
@@ -336,8 +337,9 @@ def _changed_words(
         points, others = ([point for grid in side for point in grid.points] for side in (now, without))
         differ = sum(one.source.tree != other.source.tree for one, other in zip(points, others, strict=True))
         if differ == 0:
+            asked = arguments.changed("changes", key, item, _setting(item))
             raise BadInput(
-                f"{where}: --set {key}={_setting(item)}: changes none of the points asked for ({len(points)}), whose "
+                f"{where}: {asked}: changes none of the points asked for ({len(points)}), whose "
                 "axes say otherwise or which are so without it"
             )
         said.append(f"{key} = {_setting(item)}, in {differ} of {len(points)} points")

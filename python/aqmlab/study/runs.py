@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from aqmlab import arguments, units
 from aqmlab import sweep as sweeps
-from aqmlab import units
 from aqmlab.agreement.agreements import Agreement
 from aqmlab.bars import Bars
 from aqmlab.claims import asked
@@ -158,7 +158,7 @@ def _interruptible(what: str) -> Iterator[None]:
     except Interrupted:
         raise
     except KeyboardInterrupt:
-        raise Interrupted(f"{what}; the same command with --resume goes on") from None
+        raise Interrupted(f"{what}; {arguments.again()} goes on") from None
 
 
 def _make(
@@ -191,7 +191,7 @@ def _make(
                 done += 1
     except KeyboardInterrupt:
         raise Interrupted(
-            f"stopped: {done} of {len(tasks)} runs are finished and kept; the same command with --resume goes on"
+            f"stopped: {done} of {len(tasks)} runs are finished and kept; {arguments.again()} goes on"
         ) from None
     finally:
         for table in tables.values():

@@ -37,7 +37,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from aqmlab import scenario
+from aqmlab import arguments, scenario
 from aqmlab.bounds import check_plan
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput, shown
@@ -297,4 +297,5 @@ def _as_set(point: Point, changes: Mapping[str, Any]) -> None:
         for step in key.split("."):
             here = here[int(step)] if isinstance(here, list) else here.get(step) if isinstance(here, Mapping) else None
         if here != wanted:
-            raise BadInput(f"--set {key}={wanted}: {point.name} has {here!r}; expected a key that no axis changes")
+            said = arguments.changed("changes", key, wanted)
+            raise BadInput(f"{said}: {point.name} has {here!r}; expected a key that no axis changes")

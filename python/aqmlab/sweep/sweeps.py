@@ -205,7 +205,7 @@ def _make(
                 rows.add(point, task.seed, found.as_asked(task.calibrations, task.is_reference))
     except KeyboardInterrupt:
         raise Interrupted(
-            f"stopped: {done} of {len(asked)} runs are finished in {folder}; the same command with --resume goes on"
+            f"stopped: {done} of {len(asked)} runs are finished in {folder}; {arguments.again()} goes on"
         ) from None
     finally:
         rows.write()
