@@ -37,6 +37,7 @@ from aqmlab.command.verbs import (
     changes,
     complain,
     doubts_said,
+    keeping,
     print_json,
     viewed,
     watched,
@@ -91,25 +92,26 @@ def run(
     source = scenario.read(Path(scenario_file)).with_changes(edits)
     folder = _folder(out, resume, str(source.tree.get("name", "run")))
     _foresee(source, as_json)
-    with watched(as_json) as bars, followed(folder, bars, opens=opens) as (monitor, _):
-        found = api.run(
-            Path(scenario_file),
-            seed=seed,
-            reps=reps,
-            out=folder,
-            set=edits,
-            jobs=jobs,
-            resume=resume,
-            uncongested_rate=uncongested_rate,
-            monitor=monitor,
-        )
-    page = pages.write(found) if with_report else None
-    if as_json:
-        print_json(found.summary)
-    else:
-        console = terminal.console()
-        terminal.result(console, found)
-        _say_where(console, found.folder, page)
+    with keeping(folder):
+        with watched(as_json) as bars, followed(folder, bars, opens=opens) as (monitor, _):
+            found = api.run(
+                Path(scenario_file),
+                seed=seed,
+                reps=reps,
+                out=folder,
+                set=edits,
+                jobs=jobs,
+                resume=resume,
+                uncongested_rate=uncongested_rate,
+                monitor=monitor,
+            )
+        page = pages.write(found) if with_report else None
+        if as_json:
+            print_json(found.summary)
+        else:
+            console = terminal.console()
+            terminal.result(console, found)
+            _say_where(console, found.folder, page)
     _judge(found.manifest["self_checks"])
 
 
@@ -158,36 +160,37 @@ def live(
     source = scenario.read(Path(scenario_file)).with_changes(edits)
     folder = _folder(out, resume, str(source.tree.get("name", "live")))
     _foresee(source, as_json)
-    with (
-        watched(as_json) as bars,
-        viewed(as_json, bars, bool(command)) as screen,
-        followed(folder, bars, screen, opens) as (monitor, view),
-    ):
-        found = api.live(
-            Path(scenario_file),
-            seed=seed,
-            reps=reps,
-            out=folder,
-            set=edits,
-            virtual=virtual,
-            kernel=kernel,
-            capture=capture,
-            command=command or (),
-            side=side,
-            traffic=traffic,
-            jobs=jobs,
-            resume=resume,
-            uncongested_rate=uncongested_rate,
-            monitor=monitor,
-            view=view,
-        )
-    page = pages.write(found) if with_report else None
-    if as_json:
-        print_json(found.summary)
-    else:
-        console = terminal.console()
-        terminal.result(console, found)
-        _say_where(console, found.folder, page)
+    with keeping(folder):
+        with (
+            watched(as_json) as bars,
+            viewed(as_json, bars, bool(command)) as screen,
+            followed(folder, bars, screen, opens) as (monitor, view),
+        ):
+            found = api.live(
+                Path(scenario_file),
+                seed=seed,
+                reps=reps,
+                out=folder,
+                set=edits,
+                virtual=virtual,
+                kernel=kernel,
+                capture=capture,
+                command=command or (),
+                side=side,
+                traffic=traffic,
+                jobs=jobs,
+                resume=resume,
+                uncongested_rate=uncongested_rate,
+                monitor=monitor,
+                view=view,
+            )
+        page = pages.write(found) if with_report else None
+        if as_json:
+            print_json(found.summary)
+        else:
+            console = terminal.console()
+            terminal.result(console, found)
+            _say_where(console, found.folder, page)
     _judge(found.manifest["self_checks"])
 
 
@@ -243,6 +246,7 @@ def compare(
         _foresee(source, as_json)
     folder = _folder(out, resume, name)
     with contextlib.ExitStack() as held:
+        held.enter_context(keeping(folder))
         # Drawers get ready beside the runs, but for those in real time, which nobody is to disturb.
         is_free = with_report and not live and not are_folders
         ready = held.enter_context(pages.drawers(jobs or default_jobs())) if is_free else None

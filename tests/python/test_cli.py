@@ -7,7 +7,7 @@ from rich.console import Console
 
 import fake_native
 from aqmlab import cli, engine
-from aqmlab.command import explanations
+from aqmlab.command import explanations, terminal
 
 
 def answer(capsys, *arguments):
@@ -154,3 +154,35 @@ def test_the_version(capsys):
 @pytest.mark.parametrize("verb", ["run", "compare", "calibrate", "report", "list", "explain"])
 def test_every_verb_explains_itself(capsys, verb):
     assert "--json" in answer(capsys, verb, "--help")
+
+
+@pytest.mark.parametrize(
+    ("words", "shown", "said"),
+    [
+        (["run"], "result", "1 run is"),
+        (["run", "--reps", "2"], "result", "2 runs are"),
+        (["compare", "pfifo", "pi", "--reps", "2"], "comparison", "4 runs are"),
+        (["live"], "result", "1 run is"),
+    ],
+)
+def test_ctrl_c_when_runs_are_over_says_that_they_are_kept(small, tmp_path, capsys, monkeypatch, words, shown, said):
+    def stopping(*_):
+        raise KeyboardInterrupt
+
+    (verb, *others), out = words, tmp_path / "out"
+    monkeypatch.setattr(terminal, shown, stopping)
+    assert cli.invoke([verb, str(small), *others, "-o", str(out)]) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"aqmlab: stopped: {said} finished in {out}; the same command with --resume goes on"
+    )
+
+
+def test_ctrl_c_when_nothing_was_run_says_that_it_stopped(small, tmp_path, capsys, monkeypatch):
+    from aqmlab import api
+
+    def stopping(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api, "run", stopping)
+    assert cli.invoke(["run", str(small), "-o", str(tmp_path / "out")]) == 130
+    assert capsys.readouterr().err == "aqmlab: stopped\n"

@@ -554,6 +554,16 @@ def test_interrupted_what_is_finished_stays_and_resume_goes_on(file, tmp_path, m
     assert [row["digest"] for row in resumed.rows] == [row["digest"] for row in whole.rows]
 
 
+def test_ctrl_c_when_runs_are_over_says_that_they_are_kept(file, tmp_path, capsys, monkeypatch):
+    def stopping(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep_command, "show", stopping)
+    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "out")]) == 130
+    said = f"stopped: 12 runs are finished in {tmp_path / 'out'}; the same command with --resume goes on"
+    assert said in capsys.readouterr().err
+
+
 def test_what_is_kept_is_whole_or_not_there(tmp_path):
     task = planned()[0]
     ((key, found),) = sweep.run([task])

@@ -20,6 +20,7 @@ from aqmlab.command.verbs import (
     changes,
     complain,
     either_fresh_or_resumed,
+    kept,
     print_json,
     watched,
 )
@@ -98,10 +99,13 @@ def sweep(
         followed(folder, bars, opens=opens) as (monitor, _),
     ):
         found = sweeps.run(asked, folder, jobs=jobs, resume=resume, fresh=fresh, monitor=monitor, executor=executor)
-    if as_json:
-        print_json(found.as_dict())
-    else:
-        show(terminal.console(), found)
+    try:
+        if as_json:
+            print_json(found.as_dict())
+        else:
+            show(terminal.console(), found)
+    except KeyboardInterrupt:
+        raise kept(len(found.rows), folder) from None
     failed = failing.said(found.rows, found.sweep.points)
     for each in failed:
         complain(f"self-check failed: {each}", 1)

@@ -122,6 +122,26 @@ class Stoppable(TyperGroup):
             raise typer.Exit(complain(str(stop) or "stopped", Interrupted.exit_code)) from None
 
 
+@contextlib.contextmanager
+def keeping(folder: Path) -> Iterator[None]:
+    """Says of Ctrl-C that comes when runs are over, as while their tables are shown, how many the folder has."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        from aqmlab.results import store
+
+        count = 0 if str(stop) else store.runs_in(folder)
+        if not count:
+            raise
+        raise kept(count, folder) from None
+
+
+def kept(count: int, folder: Path) -> Interrupted:
+    """Ctrl-C, when so many runs are finished."""
+    runs = "1 run is" if count == 1 else f"{count} runs are"
+    return Interrupted(f"stopped: {runs} finished in {folder}; the same command with --resume goes on")
+
+
 def say(what: str) -> None:
     """A line on standard error about what goes on."""
     print(f"aqmlab: {what}", file=sys.stderr, flush=True)

@@ -78,6 +78,19 @@ def is_begun(folder: Path) -> bool:
     return folder.is_dir() and any(not UNFINISHED.fullmatch(entry.name) for entry in folder.iterdir())
 
 
+def runs_in(folder: Path) -> int:
+    """How many finished runs a result folder holds: its own one, those of repetitions and those of variants."""
+    return sum(
+        _kind_in(path) == "run" for pattern in ("", "*/", "*/*/") for path in folder.glob(f"{pattern}manifest.json")
+    )
+
+
+def _kind_in(manifest: Path) -> Any:
+    with contextlib.suppress(BadInput, OSError):
+        return read_json(manifest).get("kind")
+    return None
+
+
 def free_name(base: Path) -> Path:
     """`base`, or `base-2`, `base-3`, ... whichever does not exist yet."""
     candidate, k = base, 1
