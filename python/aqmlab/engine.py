@@ -26,6 +26,10 @@ under way, those completed within the step, and the sum of their response times 
 Answer = TypeVar("Answer")
 
 
+OVERRIDE = "override"
+"""The place of what is set beside a file."""
+
+
 @dataclass(frozen=True)
 class Load:
     """A block of traffic that asks for a load instead of giving its population."""
@@ -37,7 +41,7 @@ class Load:
     direction: str
     """`forward`, `reverse` or `both`: which way its responses flow."""
     place: str = ""
-    """Where it is asked for: the file and the line, or `override`."""
+    """Where it is asked for: the file and the line, or `OVERRIDE`."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 import aqmlab
-from aqmlab import engine, lead, reference, scenario, toml_text, units
+from aqmlab import cli, engine, lead, reference, scenario, toml_text, units
 from aqmlab.live import plan
 from aqmlab.runs import calibration
 from conftest import BASE, NATIVE
@@ -145,6 +145,16 @@ def summary(used, waiting, median=0.1):
 def test_the_bounds_of_the_check(used, waiting, median, holds):
     tree = {"link": {"rate": "500mbit", "reverse_rate": "100mbit"}}
     assert reference.check(summary(used, waiting, median), tree, "").holds is holds
+
+
+def test_a_load_that_is_set_beside_the_file_is_refused_by_the_name_of_the_file(compiled, tmp_path, capsys):
+    file = tmp_path / "web.toml"
+    file.write_text(BASE)
+    assert cli.invoke(["run", str(file), "--set", "traffic.0.load=5gbit", "-o", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == (
+        f'aqmlab: {file}: traffic.0.load = "5gbit": cannot be offered on the uncongested link of 1gbit; '
+        "expected at most 800mbit\n"
+    )
 
 
 def test_a_load_in_reverse_is_calibrated_on_ten_times_the_reverse_rate(compiled):

@@ -17,7 +17,7 @@ from aqmlab import cli, scenario, study, sweep
 from aqmlab.command import study as study_command
 from aqmlab.errors import BadInput
 from aqmlab.json_files import read_json
-from aqmlab.study import definition, folders, found, overview
+from aqmlab.study import definition, folders, found, overview, runs
 from aqmlab.sweep import making
 from aqmlab.sweep.kept import Kept
 from conftest import ROOT, hears_signals
@@ -185,6 +185,16 @@ def test_a_part_lists_its_points_before_it_runs_and_folds_what_is_not_asked(here
     page = Path("results/study-tiny-quick-part/report.html").read_text(encoding="utf-8")
     assert page.count('<details class="unrun">') == 1
     assert page.index('<details class="unrun">') < page.index('data-verdict="unrun"', page.index("<article"))
+
+
+def test_of_a_part_of_many_points_a_few_are_named(here, capsys, monkeypatch):
+    studies.write(here / "tiny")
+    assert runs.LISTED == 5
+    monkeypatch.setattr(runs, "LISTED", 1)
+    assert cli.invoke(["study", "tiny", "--quick", "--only", "web/*"]) == 0
+    first, *named = capsys.readouterr().err.splitlines()[:3]
+    assert first.startswith("aqmlab: tiny: 4 points, 8 runs, ")
+    assert named == ["aqmlab:   web/uncongested/off", "aqmlab:   and 3 more"]
 
 
 def test_no_data_of_points_that_were_run_ends_with_one(here, capsys):

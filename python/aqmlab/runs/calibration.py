@@ -36,7 +36,7 @@ import polars as pl
 
 from aqmlab import engine, links, reference, scenario, scratch, statistics, toml_text, units
 from aqmlab.checks import LOAD_TOLERANCE
-from aqmlab.engine import Load, Resolved, Tree
+from aqmlab.engine import OVERRIDE, Load, Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.progress import NOTHING, Monitor, Size
@@ -166,7 +166,9 @@ def _asked(resolved: Resolved, load: Load, uncongested_rate_bps: float | None) -
     rates = reference.rates(tree, resolved.origin, uncongested_rate_bps)
     slowest = min(_on_route_bps(reference.uncongested(tree, rates, resolved.origin), load, resolved.origin))
     asked = f'traffic.{load.traffic}.load = "{units.rate_text(load.load_bps)}"'
-    where = f"{load.place or resolved.origin}: {asked}"
+    # Of what is set beside the file the engine names no line.
+    place = resolved.origin if load.place in ("", OVERRIDE) else load.place
+    where = f"{place}: {asked}"
     most = reference.HIGHEST_SHARE * slowest
     if load.load_bps > most:
         raise BadInput(

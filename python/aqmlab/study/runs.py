@@ -35,8 +35,8 @@ from aqmlab.sweep.kept import Kept
 from aqmlab.sweep.plan import Task
 from aqmlab.sweep.table import FILE, Table
 
-LISTED = 40
-"""Points of a part that are named before it runs."""
+LISTED = 5
+"""Points of a part that are named at most before it runs; of more the count says how many they are."""
 
 USUAL_DURATION = "300s"
 """Of a scenario that does not say."""
@@ -216,7 +216,7 @@ def _effort(one: _Planned, planned: Sequence[_Planned], made: _Made, wall_s: flo
 
 
 def _part(study: Study) -> list[str]:
-    """The points of a part, before anything of it runs: how many, what they cost, and each by its name."""
+    """The points of a part, before anything of it runs: how many, what they cost, and a few by their names."""
     runs = study.runs
     simulated_s = sum(units.seconds(point.source.tree.get("duration", USUAL_DURATION), "duration") for point, _ in runs)
     pace = found.pace(study)
