@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from aqmlab import separately
 from aqmlab.comparison import Column, Comparison
+from aqmlab.results import video
 from aqmlab.results.by_application import APPLICATIONS, Application, Heading, blocks, figures, samples
 from aqmlab.results.named import Numbers
 from aqmlab.separately import Part
@@ -33,7 +34,7 @@ def of(columns: Sequence[Column], found: Comparison | None = None) -> list[Part]
             one.title,
             headings := _headings(one, found),
             tuple((column, _row(one, headings, column, found)) for column in columns),
-            " ".join(filter(None, (_without(one, columns), _few(one, columns)))),
+            " ".join(filter(None, (_without(one, columns), _unheard(one, columns), _few(one, columns)))),
         )
         for one in APPLICATIONS
         if all(one.name in there for there in each)
@@ -66,6 +67,23 @@ def _without(one: Application, columns: Sequence[Column]) -> str:
 def _is_missing(run: Numbers, name: str) -> bool:
     value = run.measure(name)
     return value is not None and math.isnan(value)
+
+
+def _unheard(one: Application, columns: Sequence[Column]) -> str:
+    """Of how many viewers it is not known whether they wait for a film."""
+    if one.name != "video":
+        return ""
+    found = [
+        sum(video.unheard(run.exchanges, run.scenario["traffic"], run.window, run.folder) for run in column.result.runs)
+        for column in columns
+    ]
+    said = [f"{count} under {column.label}" for count, column in zip(found, columns, strict=True) if count]
+    if not said:
+        return ""
+    return (
+        "Nothing came for some viewers; whether they had asked for a film is not known without record.demands: "
+        f"{', '.join(said)}."
+    )
 
 
 def _few(one: Application, columns: Sequence[Column]) -> str:

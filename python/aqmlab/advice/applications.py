@@ -159,7 +159,7 @@ def films(folder: Path, traffic: Sequence[Mapping[str, Any]]) -> dict[str, float
 
     A film without a picture by the end of the run has waited for one so long at least.
     """
-    found = video.films(pl.read_parquet(folder / "exchanges.parquet"), traffic, DURATION_S)
+    found = video.films(pl.read_parquet(folder / "exchanges.parquet"), traffic, (situation.WARMUP_S, DURATION_S), folder)
     if not found.height:
         return {one.key: None for one in FILMS}
     said = video.said(found)

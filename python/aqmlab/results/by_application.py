@@ -115,12 +115,15 @@ def _films(run: Run, blocks: Sequence[int]) -> Figures:
     said = video.said(found)
     return {
         name: None if said[name] is None else float(said[name])  # type: ignore[arg-type]
-        for name in ("films", "startup_median_s", "stalls_per_hour", "stalled_share", "bitrate_mean_bps")
+        for name in (
+            *("films", "startup_median_s", "unstarted_share"),
+            *("stalls_per_hour", "stalled_share", "bitrate_mean_bps"),
+        )
     }
 
 
 def _bitrates(run: Run, blocks: Sequence[int]) -> Array:
-    return _numbers(run.films.filter(pl.col("traffic").is_in(blocks))["bitrate_bps"]) / 1e6
+    return _numbers(run.films.filter(pl.col("traffic").is_in(blocks))["bitrate_bps"].fill_null(0.0)) / 1e6
 
 
 def _frames(run: Run, blocks: Sequence[int]) -> Figures:
@@ -235,6 +238,7 @@ APPLICATIONS = (
         (
             ("films\n", "count", "films"),
             ("start,\nmedian, ms", "s", "startup_median_s"),
+            ("never\nstarted %", "share", "unstarted_share"),
             ("stalls\nan hour", "number", "stalls_per_hour"),
             ("stood still\n%", "share", "stalled_share"),
             ("bitrate\n", "bps", "bitrate_mean_bps"),
@@ -245,7 +249,7 @@ APPLICATIONS = (
         1,
         ("startup_median_s", "stalls_per_hour", "bitrate_mean_bps"),
         "films",
-        "Films: stalls in an hour of watching; bitrates are means over what came.",
+        "Films: stalls in an hour of watching; bitrates are means over what came; one that never started stood still.",
     ),
     Application(
         "live",

@@ -113,8 +113,8 @@ class Run:
 
     @property
     def films(self) -> pl.DataFrame:
-        """One row a film that viewers of video began within the measured window: starts, stalls, bitrate."""
-        return video.films(self.exchanges, self.scenario["traffic"], self.window[1])
+        """One row a film that viewers of video asked for within the measured window: starts, stalls, bitrate."""
+        return video.films(self.exchanges, self.scenario["traffic"], self.window, self.folder)
 
     @property
     def pages(self) -> pl.DataFrame:

@@ -2,19 +2,27 @@
 
 A run's table of exchanges has one row for each segment that came. From these rows the buffer of each viewer is played
 again, by the numbers of its block: `segment`, `startup`. A film begins with a segment that opened its connection, and
-counts if it began within the measured window, which is when all of its segments are in the table.
+counts if it was asked for within the measured window, which is when all of its segments are in the table that came by
+the end.
+
+Films of which nothing came have no row there. Where the run wrote its demands down, they are among these. Elsewhere it
+is known of two kinds of viewers that they wait for one: whoever begins within the window and got nothing at all, and
+whoever has seen a film of a known length to its end.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from aqmlab import units
+from aqmlab.results import pages
 
 KIND = "video"
 
@@ -28,8 +36,16 @@ COLUMNS = {
     "watched_s": pl.Float64,
     "bitrate_bps": pl.Float64,
     "switches": pl.Int64,
+    "waited_s": pl.Float64,
 }
-"""Of `films`."""
+"""Of `films`: one without a picture has no `startup_s`, and had `waited_s` for it by the end. One of which nothing came
+has no bitrate; where it is not known when it was asked for, `begun_s` is the latest that it can have been."""
+
+UNKNOWN = -1
+"""The viewer of a film of which nothing came, where demands do not say whose it was."""
+
+Window = tuple[float, float]
+"""Start and end of what was measured, seconds."""
 
 
 @dataclass(frozen=True)
@@ -119,23 +135,67 @@ def play(segments: Sequence[Segment], segment_s: float, startup_s: float, end_s:
     )
 
 
-def films(exchanges: pl.DataFrame, blocks: Sequence[Mapping[str, Any]], end_s: float) -> pl.DataFrame:
-    """The films of a run, a row each: of its table of exchanges, its blocks of traffic, and the end of its window."""
+def films(
+    exchanges: pl.DataFrame, blocks: Sequence[Mapping[str, Any]], window: Window, folder: Path | None = None
+) -> pl.DataFrame:
+    """The films of a run, a row each: of its table of exchanges, its blocks of traffic, and its window.
+
+    The run's folder has the demands, if they were written down.
+    """
     rows = [
         row
         for block, keys in enumerate(blocks)
         if keys["kind"] == KIND
-        for row in _of_block(block, keys, exchanges.filter(pl.col("traffic") == block), end_s)
+        for row in _of_block(
+            block, keys, exchanges.filter(pl.col("traffic") == block), window, _openings(folder, block)
+        )
     ]
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")
 
 
-def _of_block(block: int, keys: Mapping[str, Any], exchanges: pl.DataFrame, end_s: float) -> Iterator[tuple[Any, ...]]:
+def unheard(
+    exchanges: pl.DataFrame, blocks: Sequence[Mapping[str, Any]], window: Window, folder: Path | None = None
+) -> int:
+    """Of how many viewers nothing came, where it is not known whether they asked for a film within the window."""
+    found = 0
+    for block, keys in enumerate(blocks):
+        if keys["kind"] == KIND and _openings(folder, block) is None and _latest_s(keys, window) is None:
+            seen = exchanges.filter(pl.col("traffic") == block)["source"].n_unique()
+            found += int(keys.get("viewers", 1)) - seen
+    return found
+
+
+def _openings(folder: Path | None, block: int) -> list[int] | None:
+    """When viewers of a block opened connections, nanoseconds; nothing where demands were not written down."""
+    path = None if folder is None else folder / f"demands-{block}.csv"
+    if path is None or not path.exists():
+        return None
+    texts = dict.fromkeys(("at_s", "direction", "response_bytes"), pl.String)
+    asked = pl.read_csv(path, comment_prefix="#", schema_overrides=texts)
+    opened = asked.filter(pl.col("direction").is_not_null() & pl.col("response_bytes").is_not_null())
+    return [pages.nanoseconds(at) for at in opened["at_s"]]
+
+
+def _latest_s(keys: Mapping[str, Any], window: Window) -> float | None:
+    """The latest at which a viewer of a block begins, if it is certain that all begin within the window."""
+    start = keys.get("start")
+    ends = start.get("uniform") if isinstance(start, Mapping) else [start, start]
+    if not isinstance(ends, list) or not all(isinstance(end, str) for end in ends):
+        return None
+    first, last = (units.seconds(end, "start") for end in ends)
+    return last if window[0] <= first and last < window[1] else None
+
+
+def _of_block(
+    block: int, keys: Mapping[str, Any], exchanges: pl.DataFrame, window: Window, openings: Sequence[int] | None
+) -> Iterator[tuple[Any, ...]]:
+    first_s, end_s = window
     segment_s, startup_s = (units.seconds(keys[key], key) for key in ("segment", "startup"))
     # Of films of any length it is not known whether the last one has more to come: it is then taken to have not.
     most = math.ceil(units.seconds(keys["film"], "film") / segment_s) if isinstance(keys["film"], str) else 0
     columns = ["start_s", "response_time_s", "response_bytes", "setup_ns"]
-    for (viewer,), own in sorted(exchanges.group_by("source"), key=lambda item: item[0]):
+    viewers = dict(sorted((int(viewer), own) for (viewer,), own in exchanges.group_by("source")))
+    for viewer, own in viewers.items():
         parts: list[list[Segment]] = []
         for asked, took, size, setup in own.sort("start_ns").select(columns).rows():
             if setup > 0:
@@ -143,34 +203,66 @@ def _of_block(block: int, keys: Mapping[str, Any], exchanges: pl.DataFrame, end_
             if parts:  # what comes before belongs to a film that had begun before
                 parts[-1].append(Segment(asked, asked + took, size))
         for place, segments in enumerate(parts):
+            is_last = place + 1 == len(parts)
             # One that another follows is over: the next begins when this was played.
-            is_whole = place + 1 < len(parts) or len(segments) >= most
+            is_whole = not is_last or len(segments) >= most
             found = play(segments, segment_s, startup_s, end_s, is_whole)
-            yield (
-                block,
-                viewer,
-                segments[0].asked_s,
-                found.startup_s,
-                found.stalls,
-                found.stalled_s,
-                found.watched_s,
-                found.bitrate_bps,
-                found.switches,
-            )
+            begun_s = segments[0].asked_s
+            if begun_s >= first_s:
+                yield (
+                    block,
+                    viewer,
+                    begun_s,
+                    found.startup_s,
+                    found.stalls,
+                    found.stalled_s,
+                    found.watched_s,
+                    found.bitrate_bps,
+                    found.switches,
+                    end_s - begun_s if found.startup_s is None else found.startup_s,
+                )
+            if openings is None and is_last and most and is_whole:
+                over_s = begun_s + (found.startup_s or 0.0) + found.stalled_s + found.watched_s
+                if found.watched_s >= len(segments) * segment_s - EXACT_S and first_s <= over_s < end_s - EXACT_S:
+                    yield _waiting(block, viewer, over_s, end_s)
+    latest_s = _latest_s(keys, window)
+    if openings is not None:
+        came = Counter(exchanges.filter(pl.col("setup_ns") > 0)["start_ns"])
+        within = [at for at in openings if round(first_s * 1e9) <= at <= round(end_s * 1e9)]
+        for at in sorted((Counter(within) - came).elements()):
+            yield _waiting(block, UNKNOWN, at / 1e9, end_s)
+    elif latest_s is not None:
+        for viewer in range(int(keys.get("viewers", 1))):
+            if viewer not in viewers:
+                yield _waiting(block, viewer, latest_s, end_s)
+
+
+EXACT_S = 1e-6
+"""What seconds may be off that were added up."""
+
+
+def _waiting(block: int, viewer: int, begun_s: float, end_s: float) -> tuple[Any, ...]:
+    """A film of which nothing came."""
+    return block, viewer, begun_s, None, 0, 0.0, 0.0, None, 0, end_s - begun_s
 
 
 def said(found: pl.DataFrame) -> dict[str, float | int | None]:
-    """Films together: how many, stalls an hour of watching, how long they stood still, and how they looked."""
+    """Films together: how many, stalls an hour of watching, how long they stood still, and how they looked.
+
+    One without a picture by the end has stood still since it was asked for, and started later than any other.
+    """
+    unstarted = found.filter(pl.col("startup_s").is_null())
     watched_s = float(found["watched_s"].sum())
-    stalled_s = float(found["stalled_s"].sum())
-    startups = found["startup_s"].drop_nulls().to_numpy()
-    weights = found["watched_s"].to_numpy()
-    has_any = watched_s > 0
+    stalled_s = float(found["stalled_s"].sum()) + float(unstarted["waited_s"].sum())
+    startup_s = float(np.median(found["startup_s"].fill_null(math.inf).to_numpy())) if found.height else math.inf
+    watched = found.filter(pl.col("watched_s") > 0)
+    bitrates, weights = (watched[column].to_numpy() for column in ("bitrate_bps", "watched_s"))
     return {
         "films": found.height,
         "watched_s": watched_s,
-        "stalls_per_hour": float(found["stalls"].sum()) * 3600 / watched_s if has_any else None,
-        "stalled_share": stalled_s / (stalled_s + watched_s) if has_any else None,
-        "startup_median_s": float(np.median(startups)) if startups.size else None,
-        "bitrate_mean_bps": float(np.average(found["bitrate_bps"].to_numpy(), weights=weights)) if has_any else None,
+        "stalls_per_hour": float(found["stalls"].sum()) * 3600 / watched_s if watched_s > 0 else None,
+        "stalled_share": stalled_s / (stalled_s + watched_s) if stalled_s + watched_s > 0 else None,
+        "startup_median_s": startup_s if math.isfinite(startup_s) else None,
+        "unstarted_share": unstarted.height / found.height if found.height else None,
+        "bitrate_mean_bps": float(np.average(bitrates, weights=weights)) if watched.height else None,
     }
