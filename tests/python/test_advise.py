@@ -424,6 +424,33 @@ def test_a_film_is_worth_its_bitrate_less_the_time_without_a_picture() -> None:
     assert applications.score(asked, row) == pytest.approx((3 * 0.25 + 1) / 4)
 
 
+def test_a_viewer_without_a_film_has_waited_for_one_until_the_end(tmp_path: Path) -> None:
+    columns = {"traffic": pl.Int64, "source": pl.Int64, "start_s": pl.Float64, "start_ns": pl.Int64}
+    others = {"response_time_s": pl.Float64, "response_bytes": pl.Int64, "setup_ns": pl.Int64}
+    pl.DataFrame(schema=columns | others).write_parquet(tmp_path / "exchanges.parquet")
+    block = {"kind": "video", "application": "video", "segment": "4s", "startup": "4s", "film": "600s"}
+    block |= {"ladder": ["235kbit"], "viewers": 2}
+    for start, waited_s in (({"uniform": ["4s", "5200ms"]}, 18.8), ("0s", 20.0), ({"exponential": "5s"}, 20.0)):
+        row = applications.films(tmp_path, [block | {"start": start}])
+        assert row["film_startup_s"] == pytest.approx(waited_s) and row["film_bitrate_bps"] == 0.0
+        assert np.isnan(row["film_stalls_per_hour"]), "nothing was watched"
+        asked = question.read("10mbit", "1mbit", what_for="video=3,calls")
+        assert row["film_score"] == 0.0 and applications.score(asked, {**row, "calls_mos": 4.41}) == 0.25
+    # No mean is taken of the runs in which something was watched.
+    assert advising.over([3.0, float("nan"), 2.0]) is None and advising.over([3.0, None, 2.0]) is not None
+
+
+def test_a_run_in_which_nobody_watches_has_no_films(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mix.toml"
+    file.write_text("users = 0\ncalls = 0\ngames = 0\ndownloads = 1\nuploads = 1\nvideo = [0, 1]\n")
+    asked = question.read("4mbit", "1mbit", mix=file, platform="freebsd")
+    assert {situation.draw(asked, seed).video for seed in range(4)} == {0, 1}
+    words_of = ["advise", "--down", "4mbit", "--up", "1mbit", "--on", "freebsd", "--mix", str(file), "--rounds", "4"]
+    assert invoke([*words_of, "--json", "--rate-error", "0"]) == 0
+    found = json.loads(capsys.readouterr().out)["candidates"][TODAY]["figures"]
+    assert found["film_bitrate_bps"]["n"] < found["down_bps"]["n"] == 4
+
+
 def test_homes_are_advised_in_the_words_of_their_applications(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["advise", "--down", "20mbit", "--up", "4mbit", "--on", "openwrt", "--homes", "2", "--rounds", "3"]
     assert invoke([*arguments, "--for", "video,web", "--rate-error", "0", "--json"]) == 0

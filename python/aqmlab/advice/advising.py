@@ -1,5 +1,6 @@
 """The advice itself: a race of what a platform can do, and what its first is worth to each application."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -99,7 +100,7 @@ class Advice:
         return [name for name in self.ranking if self.state(name) == state]
 
     def value(self, name: str, figure: Figure) -> Interval | None:
-        """A figure of a candidate over its runs; nothing where no run has it."""
+        """A figure of a candidate over its runs; nothing where it has none."""
         return over([row.get(figure.key) for row in self.rows[name]])
 
     def difference(self, name: str, figure: Figure) -> Interval | None:
@@ -117,12 +118,12 @@ def _difference(rows: Sequence[Row], base: Sequence[Row], figure: Figure) -> Int
 
 
 def over(values: Sequence[float | None]) -> Interval | None:
-    """Mean and interval over runs, of those that have a value.
+    """Mean and interval over runs, of those in which somebody asked; nothing if one of these has no number.
 
     Runs that are all alike, as shares of a few pages can be, do not say how far others would be from them: no interval.
     """
     known = [value for value in values if value is not None]
-    if not known:
+    if not known or any(map(math.isnan, known)):
         return None
     found = across_runs(known)
     return replace(found, half_width=None, basis="none") if len(set(known)) == 1 else found

@@ -94,7 +94,7 @@ _WHO = {
 
 
 Row = Mapping[str, float | None]
-"""A figure each; nothing where nobody asked."""
+"""A figure each: nothing where nobody asked, not a number where somebody did and it went too badly for one."""
 
 
 def of_run(
@@ -150,30 +150,34 @@ def measured(
         "calls_mos": None if spoken is None else calls(spoken),
         **answered,
         "game_p99_s": None if played is None else games(played),
-        **(films(folder, traffic) if places(traffic, "video") else {}),
+        **(films(folder, traffic) if places(traffic, "video") else _NO_FILMS),
     }
 
 
 def films(folder: Path, traffic: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """What viewers saw: the mean time to the first picture, stalls an hour, and the mean bitrate.
 
-    A film without a picture by the end of the run has waited for one so long at least.
+    A film without a picture by the end of the run has waited for one so long at least, as has a viewer without a film.
+    Where nothing was watched, its bitrate is nought, and of stalls there is no number.
     """
-    found = video.films(pl.read_parquet(folder / "exchanges.parquet"), traffic, (situation.WARMUP_S, DURATION_S), folder)
-    if not found.height:
-        return {one.key: None for one in FILMS}
+    exchanges, window = pl.read_parquet(folder / "exchanges.parquet"), (situation.WARMUP_S, DURATION_S)
+    found = video.films(exchanges, traffic, window, folder)
+    without = video.unheard(exchanges, traffic, window, folder)
+    waits = [*found["waited_s"], *[DURATION_S - situation.WARMUP_S] * without]
+    if not waits:
+        return dict(_NO_FILMS)
     said = video.said(found)
-    starts = [
-        DURATION_S - begun if start is None else start
-        for begun, start in found.select("begun_s", "startup_s").iter_rows()
-    ]
     stalls, bitrate = said["stalls_per_hour"], said["bitrate_mean_bps"]
     return {
-        "film_startup_s": float(np.mean(starts)),
-        "film_stalls_per_hour": stalls,
-        "film_bitrate_bps": bitrate,
-        "film_score": _pleasure(found, float(sum(starts)), _best_bps(traffic)),
+        "film_startup_s": float(np.mean(waits)),
+        "film_stalls_per_hour": math.nan if stalls is None else stalls,
+        "film_bitrate_bps": bitrate or 0.0,
+        "film_score": _pleasure(found, math.fsum(waits), _best_bps(traffic)),
     }
+
+
+_NO_FILMS: dict[str, float | None] = dict.fromkeys((*(one.key for one in FILMS), "film_score"))
+"""Where nobody watched."""
 
 
 def _best_bps(traffic: Sequence[Mapping[str, Any]]) -> float:
@@ -182,7 +186,7 @@ def _best_bps(traffic: Sequence[Mapping[str, Any]]) -> float:
     return max(units.rate_bps(rate, "ladder") for rate in rates)
 
 
-def _pleasure(found: pl.DataFrame, starts_s: float, best_bps: float) -> float:
+def _pleasure(found: pl.DataFrame, waits_s: float, best_bps: float) -> float:
     """From 0 to 1: the bitrate that was watched, less the highest one for each second without a picture.
 
     These are the weights that Yin, Jindal, Sekar and Sinopoli (SIGCOMM 2015) call balanced, without those of changes
@@ -190,8 +194,8 @@ def _pleasure(found: pl.DataFrame, starts_s: float, best_bps: float) -> float:
     """
     watched, stalled = float(found["watched_s"].sum()), float(found["stalled_s"].sum())
     seen = float((found["bitrate_bps"] * found["watched_s"]).sum()) / best_bps
-    total = watched + stalled + starts_s
-    return max(0.0, (seen - stalled - starts_s) / total) if total else 0.0
+    total = watched + stalled + waits_s
+    return max(0.0, (seen - stalled - waits_s) / total) if total else 0.0
 
 
 def pages(folder: Path) -> float | None:

@@ -10,6 +10,7 @@ kernel's TCP at both ends. Each figure of an application is then what it is wort
   0.1 Mb/s at least.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -167,7 +168,7 @@ def _finding(found: Advice, figure: Figure, live_rows: dict[str, list[Row]], rou
     between = _differences(live_rows[first], live_rows[TODAY], figure)
     pairs = [(a, b) for a, b in zip(simulated, between, strict=True) if a is not None and b is not None]
     today = over([row.get(figure.key) for row in found.rows[TODAY][:rounds]])
-    if not pairs or today is None:
+    if not pairs or today is None or any(math.isnan(b - a) for a, b in pairs):
         return Finding(figure, over(simulated), over(between), None, None)
     tolerance = TOLERANCES[figure.unit]
     if figure.unit in ("s", "bps"):
