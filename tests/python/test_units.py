@@ -83,6 +83,28 @@ def test_times_below_a_tenth_of_a_millisecond_have_three_decimals():
     assert readable.say(4.4e-6, "s", signed=True) == "+0.004" and readable.say(4e-7, "s", signed=True) == "0.000"
 
 
+@pytest.mark.parametrize(
+    ("time", "width", "said"),
+    [
+        (0.123456, 0.0123, ("123", "± 12")),
+        (0.123456, 0.00123, ("123.5", "± 1.2")),
+        (0.000964, 0.000123, ("0.96", "± 0.12")),
+        (0.000964, 23e-6, ("0.964", "± 0.023")),
+        (0.000964, 4e-6, ("0.964", "± 0.004")),
+        (4e-6, 1e-6, ("+0.004", "± 0.001")),
+        (-3e-6, 1e-6, ("−0.003", "± 0.001")),
+        (4.2e-7, 1.4e-7, ("+0.0004", "± 0.0001")),
+        (4e-6, 0.0003, ("0.00", "± 0.30")),
+        (0.0123, 0.0, ("+12.30", "± 0.00")),
+        (4e-6, 0.0, ("+0.004", "± 0.000")),
+        (0.0123, 2e-17, ("+12.30", "± 0.00")),
+    ],
+)
+def test_a_time_has_as_many_decimals_as_its_width_is_worth(time, width, said):
+    found = readable.with_width(Interval(time, width, 3, "runs"), "s", signed=said[0].startswith(("+", "−")))
+    assert found == said
+
+
 def test_a_share_and_an_interval_are_said_in_one_way_everywhere():
     """`12 %` and `± 3`: with a space, as documents have them. Python's own format of a share has none."""
     forms = re.compile(r"\{[^{}%]*:[^{}%]*%\}|[0-9]% of|±[0-9{]")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # results take a second to load, and a list of disciplines sh
 
 
 SHORT_S = 1e-4
-"""Times below it are said in whole microseconds: more digits of them tell nothing."""
+"""Times below it are said in whole microseconds: more digits of them tell nothing, unless their width does."""
 
 
 def say(value: float | None, unit: str, signed: bool = False, decimals: int | None = None) -> str:
@@ -62,10 +62,18 @@ def with_width(interval: Interval, unit: str, signed: bool = False) -> tuple[str
         return _rate_with_width(interval.value, width, signed)
     decimals = None
     if unit == "s":
-        decimals = 0 if width >= 0.01 else 1 if width >= 0.001 else 2
+        decimals = _decimals_of_ms(interval.value, 1000 * width)
     elif unit == "share" and width > 0:
         decimals = min(max(-math.floor(math.log10(width)) - 1, 0), 4)  # two digits of a width in per cent
     return said(decimals), f"± {say(width, unit, decimals=decimals)}"
+
+
+def _decimals_of_ms(value_s: float, width_ms: float) -> int:
+    """Two digits of a width down to whole microseconds, one of what is less, down to whole nanoseconds."""
+    if width_ms < 1e-6:
+        return 3 if abs(value_s) < SHORT_S else 2
+    first = -math.floor(math.log10(width_ms))
+    return max(min(first + 1, 3), first, 0)
 
 
 MOST_DECIMALS = 3
