@@ -1,6 +1,7 @@
 """Networks of several links: what is measured, said and drawn of each of them."""
 
 import io
+import math
 from types import SimpleNamespace
 
 import polars as pl
@@ -170,6 +171,23 @@ def test_waits_of_several_runs_have_intervals(monkeypatch, tmp_path):
     page = report.write(found).read_text(encoding="utf-8")
     table = page[page.index("<h2>Waits by link</h2>") :].partition("</table>")[0]
     assert table.count("<small>± ") == sum(len(one.waits) for one in by_link.crossings(found))
+
+
+def _steps(*means_s):
+    steps = [{"link": link, "queue_delay_mean_s": mean} for link, mean in zip(("home", "core"), means_s, strict=False)]
+    return {"routes": {"0": {"forward": steps}}}
+
+
+@pytest.mark.parametrize("other", [_steps(None, None), _steps(0.012), {"routes": {}}])
+def test_waits_from_end_to_end_are_none_where_a_run_has_no_packets_at_a_link(result, other):
+    """Once they were counted as nothing: 15 ms in the mean of 30 ms and none."""
+    runs = [SimpleNamespace(summary=_steps(0.010, 0.020)), SimpleNamespace(summary=other)]
+    found = SimpleNamespace(summary=_steps(0.010, 0.020), runs=runs, scenario=result.scenario)
+    (one,) = by_link.crossings(found)
+    assert math.isnan(one.waits[1].mean_s.value) and math.isnan(one.together_s.value)
+    both = SimpleNamespace(summary=_steps(0.010, 0.020), runs=[runs[0], runs[0]], scenario=result.scenario)
+    (one,) = by_link.crossings(both)
+    assert one.together_s.value == pytest.approx(0.030)
 
 
 BULK = {"kind": "bulk", "flows": 2, "direction": "forward", "route": ["home", "core"]}

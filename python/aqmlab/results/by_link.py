@@ -1,7 +1,6 @@
 """Figures of each of several links, and what packets waited at each link of their route, as summaries have them."""
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -45,7 +44,7 @@ class Crossing:
     way: str
     waits: tuple[Wait, ...]
     together_s: Interval
-    """What a packet waits from end to end, in the mean."""
+    """What a packet waits from end to end, in the mean; none where a run has no packets at one of the links."""
 
 
 def ports(scenario: Mapping[str, Any], summary: Mapping[str, Any]) -> list[Port]:
@@ -73,12 +72,13 @@ def crossings(result: Result) -> list[Crossing]:
         runs = [_means_s(run.summary, number, way) for run in result.runs]
         steps = (blocks[str(number)] or {}).get(way) or ()
         waits = tuple(
-            Wait(step["link"], f"routes.{number}.{way}.{k}.queue_delay_mean_s", _across([run[k] for run in runs]))
+            Wait(step["link"], f"routes.{number}.{way}.{k}.queue_delay_mean_s", _across([run.get(k) for run in runs]))
             for k, step in enumerate(steps)
             if step is not None
         )
         if waits:
-            together = _across([math.fsum(mean or 0.0 for mean in run.values()) for run in runs])
+            crossed = len(links.route(result.scenario, result.scenario["traffic"][number], way))
+            together = _across([_sum_s(run, crossed) for run in runs])
             found.append(Crossing(number, links.block_title(result.scenario, number), way, waits, together))
     return found
 
@@ -86,9 +86,13 @@ def crossings(result: Result) -> list[Crossing]:
 def _means_s(summary: Mapping[str, Any], number: int, way: str) -> dict[int, float | None]:
     """The mean waits of a block in one run, by the place of the link on its route."""
     steps = ((summary.get("routes") or {}).get(str(number)) or {}).get(way) or ()
-    return defaultdict(
-        lambda: None, {k: step["queue_delay_mean_s"] for k, step in enumerate(steps) if step is not None}
-    )
+    return {k: step["queue_delay_mean_s"] for k, step in enumerate(steps) if step is not None}
+
+
+def _sum_s(means_s: Mapping[int, float | None], crossed: int) -> float | None:
+    """What packets waited at so many links together; none where there were none at one of them."""
+    known = [mean for mean in means_s.values() if mean is not None]
+    return math.fsum(known) if len(known) == crossed else None
 
 
 def _across(values: Sequence[float | None]) -> Interval:
