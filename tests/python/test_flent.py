@@ -61,6 +61,42 @@ def test_a_file_has_the_series_of_rrul(made: Path, tmp_path: Path) -> None:
     assert np.diff([one["t"] for one in raw]) == pytest.approx(0.2, abs=1e-3)
 
 
+def test_flows_in_both_directions_are_in_the_series_of_the_way_that_each_goes(tmp_path: Path) -> None:
+    (tmp_path / "both.toml").write_text(
+        """
+duration = "4s"
+warmup = "1s"
+link = { rate = "4mbit", reverse_rate = "1mbit" }
+path = { rtt = "40ms" }
+record.flows = "200ms"
+[[traffic]]
+kind = "bulk"
+flows = 3
+direction = "both"
+[[traffic]]
+kind = "bulk"
+flows = 1
+direction = "forward"
+dscp = "CS1"
+"""
+    )
+    assert invoke(["run", str(tmp_path / "both.toml"), "-o", str(tmp_path / "made")]) == 0
+    run = Run(tmp_path / "made")
+    found = {one.name: one for one in flent._transfers(run)}
+    assert set(found) == {"TCP download BE", "TCP download BK", "TCP upload BE"}
+    rows = run.tcp.to_dicts()
+    of_way = {"download": 0, "upload": 1}
+    for name, series in found.items():
+        # All that was acknowledged from the first row to the last, over the same time.
+        side, block = of_way[name.split()[1]], int(name.endswith("BK"))
+        got = [row for row in rows if (row["side"], row["traffic"]) == (side, block)]
+        at = [row["time_s"] for row in got]
+        sources = {row["source"] for row in got}
+        ends = [[row["acknowledged_bytes"] for row in got if row["source"] == one] for one in sources]
+        mean = 8e-6 * sum(each[-1] - each[0] for each in ends) / (max(at) - min(at))
+        assert np.mean(series.values) == pytest.approx(mean, rel=1e-6), name
+
+
 def test_a_ping_is_the_way_there_and_back_and_none_where_one_was_lost() -> None:
     import polars as pl
 

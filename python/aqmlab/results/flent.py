@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from aqmlab import engine, units
+from aqmlab import engine, links, units
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
 from aqmlab.results import store
@@ -120,11 +120,11 @@ def _transfers(run: Run) -> list[Series]:
     blocks = [(place, block) for place, block in enumerate(run.scenario["traffic"]) if block["kind"] == "bulk"]
     found = []
     for way, name in ((1, "upload"), (0, "download")):
-        direction = ("forward", "reverse")[way]
-        ours = [(place, block) for place, block in blocks if block["direction"] == direction]
+        ours = [(place, block) for place, block in blocks if block["direction"] in (links.WAYS[way], "both")]
         for called in dict.fromkeys(_called(block) for _, block in ours):
             places = [place for place, block in ours if _called(block) == called]
-            one = _goodput(run.tcp.filter(pl.col("traffic").is_in(places)), f"TCP {name} {called}")
+            sent = pl.col("traffic").is_in(places) & (pl.col("side") == way)
+            one = _goodput(run.tcp.filter(sent), f"TCP {name} {called}")
             found += [] if one is None else [one]
     return found
 
