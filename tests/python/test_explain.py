@@ -1,11 +1,14 @@
 """What `aqmlab explain` tells of what is drawn: models, distributions in files."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from aqmlab import cli, engine
+from aqmlab import cli, engine, near
+from aqmlab.errors import BadInput
+from aqmlab.tc.words import parse
 from aqmlab.vectors import reading
 from conftest import NATIVE, ROOT
 
@@ -167,3 +170,30 @@ def test_the_set_in_the_tree_is_what_the_tool_writes(tmp_path: Path, monkeypatch
         found = sum(unit.size_bytes for other, vector in drawn if other == name for unit in vector.units) / total
         assert found == pytest.approx(share, abs=0.015), name
     assert len(reading.read(written)) == len(drawn)
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("wred", "Weighted RED of routers, which Linux has as gred, is not here: nearest is rio"),
+        ("GRED", "the WRED of routers, is not here: nearest is rio, with thresholds for each of two classes"),
+        ("sqm", "expected cake or fq_codel"),
+        ("L4S", "expected dualpi2, and prague"),
+        ("htb", "expected link.rate, or bandwidth of cake"),
+        ("tail-drop", "expected droptail"),
+        ("drop_tail", "expected droptail"),
+    ],
+)
+def test_what_the_field_calls_so_is_said(name: str, part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["explain", name]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"aqmlab: explain {name}: ") and part in said and "did you mean" not in said
+    with pytest.raises(BadInput, match=re.escape(part)):
+        parse(f"{name} limit 20")
+
+
+def test_no_such_name_is_one_that_is_here() -> None:
+    here = {alias for row in engine.disciplines() for alias in (row["name"], *row.get("aliases", []))}
+    assert all(near.elsewhere(name) == "" for name in here - {"droptail"})
+    for said in near.ELSEWHERE.values():
+        assert any(re.search(rf"\b{name}\b", said) for name in here)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab import engine, scenario, toml_text
+from aqmlab import engine, near, scenario, toml_text
 from aqmlab.command import completion
 from aqmlab.command import study as study_commands
 from aqmlab.command.verbs import AsJson, print_json
@@ -195,9 +195,11 @@ def _expected(name: str, known: Sequence[str]) -> str:
     """What a name that nobody knows was meant to be."""
     if said := forms.by_its_file(name, Path()):
         return said
-    near = difflib.get_close_matches(name, known, n=2)
-    if near:
-        return f"unknown; did you mean {' or '.join(near)}?"
+    if said := near.elsewhere(name):
+        return said
+    alike = difflib.get_close_matches(name, known, n=2)
+    if alike:
+        return f"unknown; did you mean {' or '.join(alike)}?"
     return "expected what aqmlab list names, or a file .py, .so, .csv or .cvec"
 
 
