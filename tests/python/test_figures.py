@@ -205,6 +205,22 @@ def test_of_four_curves_that_coincide_all_are_seen():
         assert sorted(key.get_linewidth() for key in legend.legend_handles) == pytest.approx([1.8, 1.8, 1.8, 2.8])
 
 
+def test_steps_and_steep_curves_beside_each_other_are_seen():
+    look = FOUR["a"]
+    at, share = np.array([10.0, 10.0, 12.0, 60.0]), np.array([0.0, 33.0, 66.0, 100.0])
+    beneath = [(look, at, share), (look, at + 0.1, share)]
+    assert coinciding.widths_along(beneath, in_steps=True) == pytest.approx([2.0, 1.0])
+    far = [(look, at, share), (look, at + 5.0, share)]
+    assert coinciding.widths_along(far, in_steps=True) == [1.0, 1.0]
+    one_value = [(look, np.array([4.0, 4.0]), np.array([0.0, 100.0]))] * 2
+    assert coinciding.widths_along(one_value, in_steps=True) == [1.0, 1.0]
+    assert coinciding.widths_along([(look, np.empty(0), np.empty(0)), *beneath], in_steps=True)[0] == 1.0
+    # A tail that falls from all to a thousandth within a moment.
+    x = np.linspace(0.0, 100.0, 300)
+    steep = [(look, x, 100 / (1 + np.exp((x - middle) / 1.0)) + 0.1) for middle in (50.0, 50.3)]
+    assert coinciding.widths_along(steep, is_log=True) == pytest.approx([2.0, 1.0])
+
+
 def test_curves_that_are_apart_have_the_width_of_their_look():
     for figure in drawings_of_four(slope=6):
         assert sorted(line.get_linewidth() for line in figure.axes[0].lines[:4]) == pytest.approx([1.8, 1.8, 1.8, 2.8])

@@ -340,3 +340,11 @@ def test_a_block_that_a_variant_replaces_by_one_of_another_kind_has_no_number_th
     numbers = page.with_name("numbers.csv")
     assert "traffic.0,small,completed" in numbers.read_text() and "traffic.0,endless" not in numbers.read_text()
     assert "endless has another in its place" in page.read_text()
+
+
+def test_bands_of_probes_that_would_hide_each_other_are_not_drawn(compiled):
+    found = aqmlab.compare(MIXED, "pfifo limit 200p", "codel", "pie", "cake", reps=3, jobs=2, set={"duration": "4s"})
+    drawn = figures.of(found)
+    assert "Of more than 3 curves bands would hide each other, and none are drawn." in drawn["probes"].caption
+    assert not any(panel.bands for panel in drawn["probes"].draw.args[0])
+    assert all(panel.bands for panel in drawn["blocks"].draw.args[0])

@@ -1,7 +1,7 @@
 """What a comparison holds together, each by itself: response times of blocks of traffic, delay and loss of probes."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -25,6 +25,8 @@ from aqmlab.statistics import Array
 
 POINTS = 300
 """Of a curve."""
+MOST_BANDS = 3
+"""Curves of a tail: on a logarithmic axis bands about more of them fill the panel."""
 FEWEST_LEFT = 10
 """Packets: where fewer are left, a curve of what takes longer ends."""
 AROUND = 8.0
@@ -71,11 +73,16 @@ def probe_delays(found: Comparison, looks: dict[str, Look]) -> Drawn | None:
     if not named:
         return None
     panels = _panels(found, looks, named, _delays, _longer, (0.0, 1.0))
+    bands = bands_said(panels)
+    if bands and max(len(panel.curves) for panel in panels) > MOST_BANDS:
+        panels = [replace(panel, bands={}) for panel in panels]
+        bands = f" Of more than {MOST_BANDS} curves bands would hide each other, and none are drawn."
+    wider = coinciding.said([one for panel in panels for one in _widths(panel, is_tail=True)])
     caption = (
         "Share of the probes' packets that take longer from end to end than the time on the horizontal axis, or are "
         "lost; lower is better. Vertical axis logarithmic. A curve that is level to the end is at the share lost. "
         f"It ends where fewer than {FEWEST_LEFT} packets are left. All runs of a variant together."
-        f"{bands_said(panels)} {separately.together(found)}{void_note(found.columns)}"
+        f"{bands}{wider} {separately.together(found)}{void_note(found.columns)}"
     )
     draw = partial(panels_drawn, panels, ("one-way delay (ms)", "longer or lost (%)"), True)
     return Drawn("probes", "Probes each way", caption, draw)
@@ -140,6 +147,11 @@ def _longer(times: Array, _low: float, high: float) -> Shares:
     return Shares(at, 100 * left / times.size, np.asarray(left >= FEWEST_LEFT))
 
 
+def _widths(panel: Panel, is_tail: bool) -> list[float]:
+    lines = [(look, at, share) for _, look, at, share in panel.curves]
+    return coinciding.widths_along(lines, is_log=True) if is_tail else coinciding.widths(lines)
+
+
 def panels_drawn(panels: Sequence[Panel], labels: tuple[str, str], is_tail: bool, sheet: Sheet) -> Figure:
     """Draws panels beside each other, with their names below. `labels` are those of the axes.
 
@@ -151,8 +163,7 @@ def panels_drawn(panels: Sequence[Panel], labels: tuple[str, str], is_tail: bool
     grid = list(figure.subplots(down, across, squeeze=False).flat)
     lines: dict[str, Line2D] = {}
     for axes, panel in zip(grid, panels, strict=False):
-        wider = coinciding.widths([(look, at, share) for _, look, at, share in panel.curves], is_log=is_tail)
-        for (label, look, at, share), width in zip(panel.curves, wider, strict=True):
+        for (label, look, at, share), width in zip(panel.curves, _widths(panel, is_tail), strict=True):
             own = look.line(sheet)
             if label in panel.bands:
                 looks = {"color": look.color, "alpha": 0.18, "linewidth": 0, "zorder": look.layer - 0.5}

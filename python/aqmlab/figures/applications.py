@@ -61,7 +61,8 @@ def application_distributions(columns: Sequence[Column], looks: dict[str, Look])
     ends = [f" {what} count and have no place on the axis, so that a curve ends below 100 %." for what in lacking]
     caption = (
         f"Share of the {each} that got no more than the value on the horizontal axis."
-        f"{''.join(ends + missing)} All runs of a variant together.{void_note(columns)}"
+        f"{''.join(ends + missing)} All runs of a variant together."
+        f"{coinciding.said([one for panel in panels for one in _widths(panel)])}{void_note(columns)}"
     )
     return Drawn("applications", "What people got", caption, partial(_drawn, panels))
 
@@ -89,6 +90,10 @@ def _steps(values: Array) -> tuple[Array, Array]:
     return np.concatenate([finite[:1], finite]), np.concatenate([[0.0], share])
 
 
+def _widths(panel: Panel) -> list[float]:
+    return coinciding.widths_along([(look, at, share) for _, look, at, share in panel.curves], in_steps=True)
+
+
 def _drawn(panels: Sequence[Panel], sheet: Sheet) -> Figure:
     keys = max(len(panel.curves) for panel in panels)
     across, down, size = sheet.grid(len(panels), 3.2, 0.25 * keys)
@@ -96,7 +101,7 @@ def _drawn(panels: Sequence[Panel], sheet: Sheet) -> Figure:
     grid = list(figure.subplots(down, across, squeeze=False).flat)
     lines: dict[str, Line2D] = {}
     for axes, panel in zip(grid, panels, strict=False):
-        wider = coinciding.widths([(look, at, share) for _, look, at, share in panel.curves])
+        wider = _widths(panel)
         for (label, look, at, share), width in zip(panel.curves, wider, strict=True):
             own = look.line(sheet)
             (line,) = axes.plot(at, share, drawstyle="steps-post", **{**own, "linewidth": width * own["linewidth"]})

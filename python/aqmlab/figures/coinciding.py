@@ -1,7 +1,7 @@
 """How wide lines are drawn, so that all of those that coincide are seen."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.lines import Line2D
@@ -14,6 +14,8 @@ LINE = 0.006
 """Share of the height of a panel that a line takes: curves nearer to each other than this hide each other."""
 TOGETHER = 0.9
 """Share of the length of curves on which they run together, where one would be taken for missing."""
+ALONG_TOGETHER = 0.75
+"""The same of steep lines and of steps: of few samples, one that is apart is much of the length."""
 BENEATH, WIDEST = 1.8, 5.4
 """By how many points a line is wider than the one that lies upon it, and the lowest than the topmost: of more lines all
 steps are smaller."""
@@ -31,17 +33,55 @@ def widths(lines: Sequence[tuple[Look, Array, Array]], is_log: bool = False) -> 
     if whole.size < 2:
         return [1.0] * len(lines)
     near = LINE * float(whole.max() - whole.min())
-    scaled = [(look, *_finite(x, y, is_log)) for look, x, y in lines]
-    order = sorted(range(len(lines)), key=lambda k: scaled[k][0].layer)
-    upon = [0] * len(lines)
+    scaled = [_finite(x, y, is_log) for _, x, y in lines]
+    return _wider([look for look, _, _ in lines], lambda one, other: _coincide(scaled[one], scaled[other], near))
+
+
+def widths_along(
+    lines: Sequence[tuple[Look, Array, Array]], is_log: bool = False, in_steps: bool = False
+) -> list[float]:
+    """The same of lines that are steep or go up in steps, each level from its x on.
+
+    A steep line hides what is beside it, not what is above it: what counts is how far apart they are drawn.
+    """
+    seen = [_finite(x, y, is_log) for _, x, y in lines]
+    left, right = (end([float(end(x)) for x, _ in seen if x.size] or [0.0]) for end in (min, max))
+    bottom, top = (end([float(end(y)) for _, y in seen if y.size] or [0.0]) for end in (min, max))
+    if right <= left or top <= bottom:
+        return [1.0] * len(lines)
+    paths = [_path((x - left) / (right - left), (y - bottom) / (top - bottom), in_steps) for x, y in seen]
+    return _wider([look for look, _, _ in lines], lambda one, other: _lies_along(paths[one], paths[other]))
+
+
+def _wider(looks: Sequence[Look], coincide: Callable[[int, int], bool]) -> list[float]:
+    """How many times wider each line is drawn, of those of which two coincide."""
+    order = sorted(range(len(looks)), key=lambda k: looks[k].layer)
+    upon = [0] * len(looks)
     for place, k in reversed(list(enumerate(order))):
-        hiding = [other for other in order[place + 1 :] if _coincide(scaled[k][1:], scaled[other][1:], near)]
+        hiding = [other for other in order[place + 1 :] if coincide(k, other)]
         upon[k] = max((1 + upon[other] for other in hiding), default=0)
-    step = min(BENEATH, WIDEST / max(*upon, 1))
-    thinnest = min(look.width for look, _, _ in lines)
-    return [
-        max(thinnest + step * number, look.width) / look.width for (look, _, _), number in zip(lines, upon, strict=True)
-    ]
+    step = min(BENEATH, WIDEST / max([*upon, 1]))
+    thinnest = min((look.width for look in looks), default=1.0)
+    return [max(thinnest + step * number, look.width) / look.width for look, number in zip(looks, upon, strict=True)]
+
+
+def _path(x: Array, y: Array, in_steps: bool) -> tuple[Array, Array]:
+    """Points along a line, nearer to each other than it is wide; x and y are shares of the panel."""
+    if x.size < 2:
+        return x, y
+    across, up = (np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]) if in_steps else (x, y)
+    length = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(across)) + np.abs(np.diff(up)))])
+    at = np.linspace(0, length[-1], int(2 * length[-1] / LINE) + 2)
+    return np.interp(at, length, across), np.interp(at, length, up)
+
+
+def _lies_along(one: tuple[Array, Array], other: tuple[Array, Array]) -> bool:
+    """Whether most of a path is within a line's width of another."""
+    (x, y), (u, v) = one, other
+    if x.size < 2 or u.size < 2:
+        return False
+    near = np.hypot(x[:, None] - u[None, :], y[:, None] - v[None, :]).min(axis=1) <= LINE
+    return bool(near.mean() >= ALONG_TOGETHER)
 
 
 def _finite(x: Array, y: Array, is_log: bool) -> tuple[Array, Array]:
