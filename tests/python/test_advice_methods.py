@@ -182,3 +182,38 @@ def test_of_one_pair_nothing_is_known() -> None:
     assert race.gain("a", "b") == (-1.0, 1.0)
     assert not race.judge()
     assert race.first == "a"
+
+
+def of_few_pages(seed: int, rounds: int) -> Race:
+    """Scores that are nought in nearly all rounds: one candidate is rarely right by all of it, one rarely by a half."""
+    generator = np.random.default_rng(seed)
+    race = Race(["fifo", "fair", "other"], looks(rounds))
+    for _ in range(rounds):
+        race.add("fifo", 0.5 * (generator.random() < 0.06))
+        race.add("fair", 1.0 * (generator.random() < 0.12))
+        race.add("other", 0.5 * (generator.random() < 0.04))
+    race.judge()
+    return race
+
+
+@pytest.mark.parametrize("rounds", [6, 9, 20])
+def test_rounds_in_which_nothing_differs_make_no_bound_narrow(rounds: int) -> None:
+    means = {"fifo": 0.03, "fair": 0.12, "other": 0.02}
+    races = [of_few_pages(seed, rounds) for seed in range(300)]
+    broken = sum(0.12 - means[race.first] > race.shortfall() + 1e-12 for race in races)
+    # 5 % of 300 are 15; three standard deviations of a binomial more are 26.
+    assert broken <= 26
+    assert sum("fair" not in race.running for race in races) <= 26
+
+
+def test_who_was_never_ahead_may_be_so_in_a_share_of_runs() -> None:
+    race = Race(["fifo", "fair"], (9,))
+    for at in range(9):
+        race.add("fifo", 0.5 * (at in (2, 8)))
+        race.add("fair", 0.5 * (at == 2))
+    race.judge()
+    assert race.first == "fifo" and race.running == ["fifo", "fair"]
+    # Of nine runs none is of a share that is larger than this, with 95 %.
+    assert race.shortfall() == pytest.approx(1 - 0.05 ** (1 / 9), abs=1e-3)
+    low, high = race.gain("fifo", "fair")
+    assert low < 0 and high == 1.0

@@ -16,9 +16,12 @@ mean. Only tests of B can be wrong, one a look, each at 5 % / looks. So B stays 
 many candidates there are. The shortfall is the most that a candidate which is left may be ahead of the first, by the
 same test, so that the choice is no further below B, whichever was chosen and after whichever look.
 
-The guarantee needs differences that are distributed symmetrically about their mean; they need not be normal. Candidates
-that left are not compared at later looks, whose error is then 5 % / looks nearly, not exactly. If all differences are
-equal, their signs would be sure of everything. The bound is then that of a share of runs of which none was seen.
+The guarantee needs differences that are distributed symmetrically about their mean; they need not be normal. Rounds in
+which two have the same score, as where few pages were asked for, say nothing about the others: symmetric are then those
+that differ, about the mean that they have if the rest is nothing. Candidates that left are not compared at later looks,
+whose error is then 5 % / looks nearly, not exactly. Where so few rounds differ that no choice of their signs is rare
+enough, a bound is that of a share of runs of which none was seen, which may each be off by all of the score; it holds
+of those that were never ahead.
 """
 
 import math
@@ -130,13 +133,28 @@ class Race:
 
     def _sizes(self, ahead: Array) -> tuple[Array, Array]:
         """Each advantage under the signs that were seen, and the largest of them under each choice of signs."""
-        rounds = len(ahead)
         length = np.sqrt((ahead**2).sum(axis=0))
-        under = _signs(rounds) @ (ahead / np.where(length > 0, length, np.inf))
-        # What was never seen may yet have a share of all runs, and be off by all of the score.
-        unseen = 1 - (self.error / (len(self.names) - 1)) ** (1 / rounds)
-        is_nothing = (ahead.std(axis=0) < SAME) & (ahead.mean(axis=0) <= unseen)
+        under = _signs(len(ahead)) @ (ahead / np.where(length > 0, length, np.inf))
+        is_nothing = (ahead.std(axis=0) < SAME) & (ahead.mean(axis=0) <= self._unseen(len(ahead)))
         return np.where(is_nothing, -np.inf, under[0]), under.max(axis=1)
+
+    def _unseen(self, rounds: int) -> float:
+        """The most that a share of all runs may be of which none was seen; each may be off by all of the score."""
+        return float(1 - (self.error / (len(self.names) - 1)) ** (1 / rounds))
+
+    def _more(self, ahead: Array, by: float) -> tuple[Array, Array]:
+        """The same of advantages that are by so much more in the mean. The first of them is the one that is asked of.
+
+        Rounds in which nothing differs stay as they are, and the others have all of it.
+        """
+        differs = np.abs(ahead) >= SAME
+        count = differs.sum(axis=0)
+        shifted = np.where(differs, ahead + by * len(ahead) / np.maximum(count, 1), np.where(count == 0, by, 0.0))
+        seen, largest = self._sizes(shifted)
+        if 0 < count[0] < len(ahead) and 0.5 ** count[0] > self.error:
+            is_unseen = bool((ahead[:, 0] > -SAME).all()) and by > self._unseen(len(ahead))
+            seen[0] = np.inf if is_unseen else -np.inf
+        return seen, largest
 
     def _is_refuted(self, name: str) -> bool:
         """Whether one cannot be the best: some other one is ahead of it, as the signs say."""
@@ -162,7 +180,7 @@ class Race:
             seen = float(sizes.max())
 
         def refuted(by: float) -> bool:
-            own, under = self._sizes(first + by)
+            own, under = self._more(first, by)
             return self._is_rare(max(seen, float(own[0])), np.maximum(largest, under))
 
         return refuted
@@ -176,15 +194,15 @@ class Race:
         ahead, behind = self._ahead(names, over), self._ahead([over], name)
 
         def no_more(by: float) -> bool:
-            return self._is_refuted_by_first_of(ahead + by)
+            return self._is_refuted_by_first_of(ahead, by)
 
         def no_less(by: float) -> bool:
-            return self._is_refuted_by_first_of(behind + by)
+            return self._is_refuted_by_first_of(behind, by)
 
         return -_least_refuted(no_more, -1.0), _least_refuted(no_less, -1.0)
 
-    def _is_refuted_by_first_of(self, ahead: Array) -> bool:
-        seen, largest = self._sizes(ahead)
+    def _is_refuted_by_first_of(self, ahead: Array, by: float) -> bool:
+        seen, largest = self._more(ahead, by)
         return self._is_rare(float(seen[0]), largest)
 
     def shortfall(self) -> float:
