@@ -5,6 +5,7 @@ import json
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
+import polars as pl
 import pytest
 
 import aqmlab
@@ -14,6 +15,7 @@ from aqmlab.errors import BadInput, Interrupted, Misbehaved
 from aqmlab.laws import brought, patience
 from aqmlab.progress import Silent
 from aqmlab.runs import apart
+from aqmlab.sweep import making, sweeps
 from own_laws import COUNTS, library, of_a_sweep, own, run
 
 pytestmark = pytest.mark.usefixtures("nothing_allowed")
@@ -221,6 +223,73 @@ def test_a_law_that_fails_is_named_with_the_run(link, tmp_path, capsys):
     capsys.readouterr()
     assert cli.invoke(["sweep", str(file), "--allow-code", "-o", str(tmp_path / "out")]) != 0
     assert "aqmlab: all/7, seed 1: the law mine failed" in capsys.readouterr().err
+
+
+GRID_OF_A_LAW = """
+name = "mine"
+seeds = 2
+[scenario]
+duration = "3s"
+traffic = [{{ kind = "bulk" }}]
+[[grid]]
+[[grid.axis]]
+name = "aqm"
+value = [
+    {{ name = "mine", link.qdisc = {{ kind = "{law}" }} }},
+    {{ name = "pie", link.qdisc = {{ kind = "pie" }} }},
+]
+[[grid.axis]]
+name = "rate"
+key = "link.rate"
+values = ["5mbit", "10mbit"]
+"""
+
+
+@pytest.mark.parametrize("jobs", ["in this process", "1"])
+def test_the_others_of_a_sweep_are_finished_and_a_repaired_law_is_resumed(link, tmp_path, capsys, monkeypatch, jobs):
+    if jobs != "1":
+        monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
+    law = own(tmp_path, "return math.sqrt(-1.0)", "(compiled=False)")
+    broken = law.read_text().replace("import aqmlab", "import math\n\nimport aqmlab")
+    law.write_text(broken)
+    grid_file, out = tmp_path / "grid.toml", tmp_path / "out"
+    grid_file.write_text(GRID_OF_A_LAW.format(law=law))
+    words = ["sweep", str(grid_file), "--allow-code", "-o", str(out), "--jobs", "1"]
+    assert cli.invoke(words) == 1
+    shown, said = capsys.readouterr()
+    assert said.startswith("aqmlab: all 4 runs at mine, the first: the law mine failed") and said.count("\n") == 1
+    assert "mine: 4 runs of 4 points" in shown
+    assert set(pl.read_parquet(out / "runs.parquet")["aqm"]) == {"pie"}
+    facts = json.loads((out / "sweep.json").read_text())
+    assert not facts["complete"] and (facts["runs_made"], facts["runs_kept"]) == (4, 0)
+    assert {(one["point"], one["seed"]) for one in facts["failed"]} == {
+        (f"grid/mine/{rate}", seed) for rate in ("5mbit", "10mbit") for seed in (1, 2)
+    }
+    # What has failed is made again, and nothing else.
+    assert cli.invoke([*words, "--resume", "--json"]) == 1
+    again = json.loads(capsys.readouterr().out)
+    assert (again["runs_made"], again["runs_kept"], len(again["failed"])) == (0, 4, 4)
+    with pytest.raises(sweeps.Incomplete, match=r"^grid/mine/5mbit, seed 1: the law mine failed") as failed:
+        sweeps.run(sweeps.read(grid_file), out, resume=True, jobs=1, allow_code=True)
+    assert len(failed.value.found.rows) == 4
+    # No run of another scenario comes in with the repaired law.
+    law.write_text(broken.replace("return math.sqrt(-1.0)", "pass"))
+    assert cli.invoke([*words, "--resume", "--set", "duration=4s"]) == 2
+    assert "holds a sweep of other runs" in capsys.readouterr().err
+    assert cli.invoke([*words, "--resume", "--json"]) == 0
+    repaired = json.loads(capsys.readouterr().out)
+    assert (repaired["runs_made"], repaired["runs_kept"], repaired["failed"]) == (4, 4, [])
+    assert repaired["complete"] and len(repaired["rows"]) == 8
+
+
+def test_a_sweep_of_which_every_run_fails_has_no_rows(link, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
+    law, grid_file = own(tmp_path, 'return "x"', "(compiled=False)"), tmp_path / "grid.toml"
+    text = GRID_OF_A_LAW.format(law=law)
+    grid_file.write_text("".join(line for line in text.splitlines(keepends=True) if 'name = "pie"' not in line))
+    assert cli.invoke(["sweep", str(grid_file), "--allow-code", "-o", str(tmp_path / "out")]) == 1
+    shown, said = capsys.readouterr()
+    assert "Rows in" not in shown and said.startswith("aqmlab: all 4 runs, the first: the law mine failed")
 
 
 def test_a_wrong_answer_is_placed_in_the_file_of_the_law(link, tmp_path):

@@ -23,12 +23,13 @@ from types import SimpleNamespace
 import pytest
 
 from aqmlab import cli, engine, sweep
-from aqmlab.errors import AqmlabError, CannotRun
+from aqmlab.errors import AqmlabError, CannotRun, Misbehaved
 from aqmlab.laws import brought
 from aqmlab.progress import Silent, Size
 from aqmlab.sweep import cluster, cluster_worker, grid, local, plan
 from aqmlab.sweep.maker import sources_sha256
 from conftest import NATIVE, ROOT
+from own_laws import own
 from processes import children, is_alive
 
 pytest.importorskip("distributed", reason="needs the package distributed")
@@ -200,6 +201,23 @@ def test_a_law_is_sent_along(reached, tmp_path, monkeypatch):
     there = dict(sweep.run(wanted, executor=reached))
     alone = {task.key: found for task, found in sweep.InProcess().each(wanted, Silent())}
     assert len(there) == 2 and there.keys() == alone.keys() and all(same(there[key], alone[key]) for key in alone)
+
+
+def test_of_a_law_that_fails_there_is_told_and_the_others_go_on(reached, tmp_path, monkeypatch):
+    monkeypatch.setattr(brought, "_ALLOWED", ContextVar("allowed", default=frozenset()))
+    brought.allow(own(tmp_path, 'return "x" if self.every == 7 else 0', "(compiled=False)"))
+    tree = tomllib.loads(GRID.format(duration=SHORT))
+    tree["scenario"] |= {"link": {"rate": "10mbit", "qdisc": {"kind": "./mine.py"}}, "traffic": [{"kind": "bulk"}]}
+    tree["grid"] = [{"axis": [{"name": "every", "key": "link.qdisc.every", "values": [50, 7]}]}]
+    (one,) = grid.read(tree, str(tmp_path / "grid.toml"))
+    wanted = plan.plan([(point, 1) for point in one.points])
+    failed = []
+    (found,) = sweep.run(wanted, executor=reached, spare=lambda task, error: failed.append((task.point, str(error))))
+    assert found[0] == wanted[0].key
+    ((point, message),) = failed
+    assert point == "grid/7" and message.startswith("worker tcp://") and "the law mine failed" in message
+    with pytest.raises(Misbehaved, match="the law mine failed"):
+        list(sweep.run(wanted[1:], executor=reached))
 
 
 def test_a_complaint_of_a_worker_names_it_and_keeps_its_kind(reached):

@@ -52,6 +52,9 @@ OF_USERS: tuple[Heading, ...] = (
     ("response time\n90 %, ms", "exchanges_response_time_s_p90", "s"),
 )
 
+COMPLAINTS = 20
+"""Lines of what failed at most."""
+
 MARK = "!"
 """Behind a point of which a run failed a self-check."""
 
@@ -98,7 +101,10 @@ def sweep(
         cluster.connected(scheduler) as executor,
         followed(folder, bars, opens=opens) as (monitor, _),
     ):
-        found = sweeps.run(asked, folder, jobs=jobs, resume=resume, fresh=fresh, monitor=monitor, executor=executor)
+        try:
+            found = sweeps.run(asked, folder, jobs=jobs, resume=resume, fresh=fresh, monitor=monitor, executor=executor)
+        except sweeps.Incomplete as error:
+            found = error.found
     try:
         if as_json:
             print_json(found.as_dict())
@@ -106,9 +112,12 @@ def sweep(
             show(terminal.console(), found)
     except KeyboardInterrupt:
         raise kept(len(found.rows), folder) from None
-    failed = failing.said(found.rows, found.sweep.points)
-    for each in failed:
-        complain(f"self-check failed: {each}", 1)
+    failed = [*(f"self-check failed: {each}" for each in failing.said(found.rows, found.sweep.points))]
+    failed += failing.not_made(found)
+    for each in failed[:COMPLAINTS]:
+        complain(each, 1)
+    if len(failed) > COMPLAINTS:
+        complain(f"and {len(failed) - COMPLAINTS} more such lines: see {found.table} and {folder / sweeps.FILE}", 1)
     if failed:
         raise typer.Exit(1)
 
@@ -159,7 +168,8 @@ def show(out: Console, found: Finished) -> None:
     if line := offered.off_said(found.facts.get("offered")):
         out.print(Text(line, style="yellow"), soft_wrap=True)
     out.print(_effort(found), style="dim")
-    out.print(f"\nRows in {found.table}", markup=False, soft_wrap=True)
+    if found.rows:
+        out.print(f"\nRows in {found.table}", markup=False, soft_wrap=True)
 
 
 def _ways(found: Finished, link: str = "") -> list[str]:

@@ -24,12 +24,12 @@ from typing import Any
 
 from aqmlab import toml_text
 from aqmlab.engine import KeptFile
-from aqmlab.errors import AqmlabError, BadInput, CannotRun
+from aqmlab.errors import AqmlabError, BadInput, CannotRun, Misbehaved
 from aqmlab.progress import Monitor
 from aqmlab.scenario import with_files_called
 from aqmlab.sweep.cluster_worker import DIFFERS, LACKS, LEFT, TOPIC, Answer, Order, make, own_engine, take_file
 from aqmlab.sweep.condensed import Condensed
-from aqmlab.sweep.executor import Executor
+from aqmlab.sweep.executor import Executor, Spare
 from aqmlab.sweep.maker import Maker, changed
 from aqmlab.sweep.plan import Task
 from aqmlab.sweep.worker import BROKEN, DONE, KINDS, REFUSED
@@ -81,9 +81,11 @@ class Cluster:
             self.close()
             raise
 
-    def each(self, tasks: Sequence[Task], monitor: Monitor) -> Generator[tuple[Task, Condensed]]:
+    def each(
+        self, tasks: Sequence[Task], monitor: Monitor, spare: Spare | None = None
+    ) -> Generator[tuple[Task, Condensed]]:
         """Makes tasks, and yields each result when it is there."""
-        session = _Session(self, tasks, monitor)
+        session = _Session(self, tasks, monitor, spare)
         try:
             yield from session.each()
         finally:
@@ -188,7 +190,8 @@ class _HandedIn:
 class _Session:
     """Runs of one plan on a cluster."""
 
-    def __init__(self, cluster: Cluster, tasks: Sequence[Task], monitor: Monitor) -> None:
+    def __init__(self, cluster: Cluster, tasks: Sequence[Task], monitor: Monitor, spare: Spare | None = None) -> None:
+        self.spare = spare
         self.cluster, self.client, self.monitor = cluster, cluster.client, monitor
         self.waiting = deque((task, 1) for task in tasks)
         self.under_way: dict[str, _HandedIn] = {}
@@ -289,7 +292,11 @@ class _Session:
         if kind == BROKEN:
             raise RuntimeError(f"worker {address}: {task.name}:\n{said[0]}")
         assert kind == REFUSED, kind
-        raise KINDS[said[0]](f"worker {address}: {said[1]}")
+        error = KINDS[said[0]](f"worker {address}: {said[1]}")
+        if self.spare is None or not isinstance(error, Misbehaved):
+            raise error
+        self.spare(task, error)
+        return None
 
     def _answer(self, handed_in: _HandedIn) -> Answer | None:
         """What came of a run; None when it has to be made once more."""

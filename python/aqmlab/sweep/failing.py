@@ -1,9 +1,11 @@
 """Which runs of a sweep are not what they claim to be, by what their points have in common."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aqmlab.sweep.grid import Point
+from aqmlab.sweep.sweeps import Finished
 
 LISTED = 5
 """Points that are named at most where they have nothing in common that others have not."""
@@ -28,6 +30,29 @@ def said(rows: Sequence[Row], asked: Sequence[Point]) -> list[str]:
             found.setdefault(row["self_checks_failed"], []).append(row)
     at = {point.name: dict(point.at) for point in asked}
     return [f"{where(failed, rows, at)}: {detail}" for detail, failed in found.items()]
+
+
+def not_made(found: Finished) -> list[str]:
+    """The same of runs that were not made because a law broke its promises.
+
+    What differs by its numbers alone, as by the time at which it happened, is one thing, in the words of the first run.
+    """
+    every: list[Row] = [{"grid": point.grid, "point": point.name, "seed": seed} for point, seed in found.sweep.runs]
+    at = {point.name: dict(point.at) for point in found.sweep.points}
+    each: dict[str, list[Row]] = {}
+    words: dict[str, list[str]] = {}
+    for failure in found.failed:
+        row = {"grid": failure.grid, "point": failure.point, "seed": failure.seed}
+        kind = _NUMBER.sub("", failure.message)
+        each.setdefault(kind, []).append(row)
+        words.setdefault(kind, []).append(failure.message)
+    return [
+        f"{where(failed, every, at)}{', the first' if len(set(words[kind])) > 1 else ''}: {words[kind][0]}"
+        for kind, failed in each.items()
+    ]
+
+
+_NUMBER = re.compile(r"\d[\d.,]*")
 
 
 def where(some: Sequence[Row], rows: Sequence[Row], at: Mapping[str, Mapping[str, str]]) -> str:

@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import scratch
-from aqmlab.errors import AqmlabError, CannotRun
+from aqmlab.errors import AqmlabError, CannotRun, Misbehaved
 from aqmlab.progress import Monitor
 from aqmlab.runs import memory, runner, starter
 from aqmlab.sweep.condensed import Condensed
+from aqmlab.sweep.executor import Spare
 from aqmlab.sweep.maker import changed, maker
 from aqmlab.sweep.plan import Task
 from aqmlab.sweep.worker import BROKEN, DONE, KINDS, READY, REFUSED, TICK
@@ -58,13 +59,15 @@ class Processes:
         self._idle: list[_Worker] = []
         self.most_bytes = most_bytes or int(SHARE * memory_bytes() / self.jobs) or None
 
-    def each(self, tasks: Sequence[Task], monitor: Monitor) -> Generator[tuple[Task, Condensed]]:
+    def each(
+        self, tasks: Sequence[Task], monitor: Monitor, spare: Spare | None = None
+    ) -> Generator[tuple[Task, Condensed]]:
         """Makes tasks, and yields each result when it is there."""
         jobs = memory.runs_at_once(tasks, self.jobs)
         monitor.share(jobs)
         most_bytes = self.most_bytes and self.most_bytes * self.jobs // jobs
         with scratch.folder("runs", self.within) as place:
-            pool = _Pool(tasks, jobs, most_bytes, place, monitor)
+            pool = _Pool(tasks, jobs, most_bytes, place, monitor, spare)
             pool.workers, self._idle = self._idle, []
             try:
                 yield from pool.each()
@@ -110,12 +113,19 @@ class _Worker:
 
 class _Pool:
     def __init__(
-        self, tasks: Sequence[Task], jobs: int, most_bytes: int | None, scratch: Path, monitor: Monitor
+        self,
+        tasks: Sequence[Task],
+        jobs: int,
+        most_bytes: int | None,
+        scratch: Path,
+        monitor: Monitor,
+        spare: Spare | None,
     ) -> None:
         self.waiting = deque(tasks)
         self.left = len(tasks)
         self.lost: dict[str, int] = {}
         self.jobs, self.most_bytes, self.scratch, self.monitor = jobs, most_bytes, scratch, monitor
+        self.spare = spare
         self.workers: list[_Worker] = []
 
     def each(self) -> Generator[tuple[Task, Condensed]]:
@@ -171,7 +181,12 @@ class _Pool:
         worker.task = None
         self.monitor.end(worker.run)
         if kind == REFUSED:
-            raise KINDS[said[0]](said[1])
+            error = KINDS[said[0]](said[1])
+            if self.spare is None or not isinstance(error, Misbehaved):
+                raise error
+            self.left -= 1
+            self.spare(task, error)
+            return None
         if kind == BROKEN:
             raise RuntimeError(f"{task.name}:\n{said[0]}")
         assert kind == DONE, kind

@@ -5,13 +5,13 @@ The folder holds `sweep.toml` (the file), `sweep.json` (which runs, and what the
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from aqmlab import arguments, bounds, engine, files, statistics, toml_text
 from aqmlab import sweep as execution
-from aqmlab.errors import BadInput, Interrupted
+from aqmlab.errors import BadInput, Interrupted, Misbehaved
 from aqmlab.json_files import Json, read_json
 from aqmlab.laws import brought
 from aqmlab.progress import Foreseen, Monitor, Silent
@@ -50,6 +50,19 @@ class Sweep:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A run of a point that was not made, because a law of one's own broke its promises."""
+
+    grid: str
+    point: str
+    seed: int
+    message: str
+    """What it did, in a line, without the name of the run."""
+    laws: tuple[str, ...]
+    """The laws of one's own in its scenario."""
+
+
+@dataclass(frozen=True)
 class Finished:
     """A sweep that was run."""
 
@@ -57,6 +70,7 @@ class Finished:
     folder: Path
     facts: Json
     rows: Sequence[Json]
+    failed: Sequence[Failure] = ()
 
     @property
     def table(self) -> Path:
@@ -72,6 +86,15 @@ class Finished:
     def as_dict(self) -> Json:
         """For JSON."""
         return {**self.facts, "folder": str(self.folder), "rows": list(self.rows)}
+
+
+class Incomplete(Misbehaved):
+    """A law has broken its promises in some runs of a sweep; the others were made, and are `found`."""
+
+    def __init__(self, found: Finished) -> None:
+        """Says what happened in each run that failed."""
+        super().__init__("; ".join(f"{one.point}, seed {one.seed}: {one.message}" for one in found.failed))
+        self.found = found
 
 
 @planning.uncollected()
@@ -120,6 +143,10 @@ def run(
     - `resume` goes on with a folder whose runs were interrupted; `fresh` makes those anew that are kept from before.
     - `allow_code` runs the code that the sweep's file names, files of laws, in this call alone.
     - `executor` makes them elsewhere than in processes on this machine.
+
+    Where a law of one's own breaks its promises, the other runs are made all the same, and `Incomplete` is raised,
+    which has them; the same call with `resume` makes the runs that failed again, also where the law's file has been
+    changed.
     """
     arguments.truths(resume=resume, fresh=fresh)
     jobs = None if jobs is None else arguments.whole(jobs, "jobs")
@@ -131,7 +158,8 @@ def run(
     heard = Foreseen(monitor or Silent())
     (tasks,) = together([runs], jobs=jobs, monitor=heard, fresh=fresh, kept=Kept())
     planned = {f"{point.name}, seed {seed}": task.digest for (point, seed), task in zip(runs, tasks, strict=True)}
-    if resume and (folder / FILE).exists() and read_json(folder / FILE).get("plan") != planned:
+    before = read_json(folder / FILE) if resume and (folder / FILE).exists() else {}
+    if before and not _is_same(before, planned, dict(zip(planned, tasks, strict=True))):
         raise BadInput(
             f"{folder}: holds a sweep of other runs; expected the file as it was, or another folder: runs that are the "
             "same are not made again there either"
@@ -145,15 +173,52 @@ def run(
         "engine_sha256": engine.file_sha256(),
         "grids": [_about(one, sweep.seeds[one.name]) for one in sweep.grids],
         "plan": planned,
+        "failed": before.get("failed", []),
     }
     with store.alone(folder):
         store.claim(folder, resume)  # somebody else may have begun meanwhile, and be through
         store.write_text(folder / SOURCE, files.text(sweep.origin, files.GRID))
         store.write_json(folder / FILE, facts)
-        rows, effort = _make(runs, tasks, folder, jobs, fresh, heard, executor)
-        facts |= {"complete": True, "offered": offered.off(rows), **effort, "wall_s": time.monotonic() - started}
+        failures = _Failures(folder, facts)
+        rows, effort = _make(runs, tasks, folder, jobs, fresh, heard, executor, failures)
+        failed = [asdict(failure) for failure in failures.found]
+        facts |= {"complete": not failed, "failed": failed, "offered": offered.off(rows)}
+        facts |= {**effort, "wall_s": time.monotonic() - started}
         store.write_json(folder / FILE, facts)
-    return Finished(sweep, folder, facts, rows)
+    finished = Finished(sweep, folder, facts, rows, failures.found)
+    if failures.found:
+        raise Incomplete(finished)
+    return finished
+
+
+def _is_same(before: Json, planned: Mapping[str, str], tasks: Mapping[str, Task]) -> bool:
+    """Whether a folder's plan is this one; laws that failed may have been repaired, and have other digests then."""
+    then: Mapping[str, str] = before.get("plan") or {}
+    failed = {law for one in before.get("failed", []) for law in one["laws"]}
+    changed = [name for name, digest in planned.items() if then.get(name) != digest]
+    return then.keys() == planned.keys() and all(failed.intersection(_laws(tasks[name])) for name in changed)
+
+
+def _laws(task: Task) -> list[str]:
+    return [law.name for law in brought.of(toml_text.loads(task.toml, task.origin))]
+
+
+class _Failures:
+    """Runs in which a law has broken its promises."""
+
+    def __init__(self, folder: Path, facts: Json) -> None:
+        self._folder, self._facts = folder, facts
+        self.found: list[Failure] = []
+
+    def note(self, task: Task, error: Misbehaved, points: Sequence[Point]) -> None:
+        """Takes a failure for the points that ask for the run, and keeps at once which law is to be repaired."""
+        laws, message = tuple(_laws(task)), str(error).replace(f"{task.name}: ", "", 1)
+        own = [Failure(point.grid, point.name, task.seed, message, laws) for point in points]
+        self.found += own
+        known = {law for one in self._facts["failed"] for law in one["laws"]}
+        if not known.issuperset(laws):
+            self._facts["failed"] = [*self._facts["failed"], *map(asdict, own)]
+            store.write_json(self._folder / FILE, self._facts)
 
 
 def _about(one: Grid, seeds: Sequence[int]) -> Json:
@@ -182,6 +247,7 @@ def _make(
     fresh: bool,
     monitor: Foreseen,
     executor: Executor | None,
+    failures: _Failures,
 ) -> tuple[list[Json], Json]:
     """Rows, in the order of the plan, and what it took to find them."""
     asked: dict[str, list[tuple[Point, Task]]] = {}
@@ -193,9 +259,13 @@ def _make(
     made: set[str] = set()
     took: list[tuple[float, int]] = []
     done = 0
+
+    def spare(task: Task, error: Misbehaved) -> None:
+        failures.note(task, error, [point for point, _ in asked[task.key]])
+
     try:
         finished = execution.run(
-            tasks, jobs=jobs, monitor=monitor, kept=kept, fresh=fresh, executor=executor, made=made
+            tasks, jobs=jobs, monitor=monitor, kept=kept, fresh=fresh, executor=executor, made=made, spare=spare
         )
         for key, found in finished:
             done += 1
@@ -210,10 +280,11 @@ def _make(
     finally:
         rows.write()
     order = {(point.name, seed): k for k, (point, seed) in enumerate(runs)}
+    failures.found.sort(key=lambda one: order[one.point, one.seed])
     ordered = sorted(rows.rows, key=lambda row: order[row["point"], row["seed"]])
     effort = {
         "runs": len(asked),
-        "runs_made": len(made),
+        "runs_made": len(took),
         "runs_kept": len(asked) - len(made),
         "cpu_s": sum(cpu_s for cpu_s, _ in took),
         "peak_rss_bytes": max((peak for _, peak in took), default=0),
