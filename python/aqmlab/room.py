@@ -93,7 +93,7 @@ def of(qdisc: Mapping[str, Any], link: Mapping[str, Any], rate_bps: float, full:
     if aim is None or (qdisc.get("ce_threshold") and units.seconds(qdisc["ce_threshold"], "ce_threshold") < holds_s):
         return Room(str(qdisc["limit"]), rate_bps, holds_s, None, "", 0.0, "", None)
     size, aim_unit = _quantity(qdisc[aim])
-    each = _quantity(qdisc["mean_packet"])[0] if qdisc.get("mode") == "byte" else full
+    each = _quantity(qdisc.get("mean_packet", f"{full}b"))[0] if qdisc.get("mode") == "byte" else full
     aim_s = size if aim_unit == "s" else size * (each if aim_unit == "packets" else 1) * second_of
     round_trip_s = _round_trip_s(qdisc) if aim_unit == "s" else None
     enough_s = 2 * aim_s if round_trip_s is None else aim_s + round_trip_s

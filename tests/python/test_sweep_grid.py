@@ -259,7 +259,7 @@ def test_seeds_are_a_count_or_a_list():
 def test_settings_from_outside_reach_every_point_unless_an_axis_says_otherwise():
     found = read(BASE + WEB, duration="5s")[0].points
     assert {point.source.tree["duration"] for point in found} == {"5s"}
-    with pytest.raises(BadInput, match=r"--set traffic\.0\.users=7: web/pfifo-24/off/100 has 100"):
+    with pytest.raises(BadInput, match=r'changes=\{"traffic\.0\.users": 7\}: web/pfifo-24/off/100 has 100'):
         read(BASE + WEB, **{"traffic.0.users": 7})
 
 
