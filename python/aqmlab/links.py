@@ -72,6 +72,13 @@ def changes(link: Mapping[str, Any]) -> bool:
     return any(name in link for name in ("schedule", "states", *TRACES.values()))
 
 
+def is_told(link: Mapping[str, Any], way: str) -> bool:
+    """Whether a scenario tells the rate of one direction at any time: it follows no trace, and no states that are
+    drawn."""
+    name = "rate" if way == WAYS[0] else "reverse_rate"
+    return TRACES[way] not in link and len({link[name], *(state[name] for state in link.get("states", ()))}) == 1
+
+
 def route(tree: Mapping[str, Any], block: Mapping[str, Any], way: str) -> list[str]:
     """The names of the links that packets of a block cross one way, in their order."""
     names = list(of(tree))
@@ -88,23 +95,29 @@ def figures(summary: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def rates_over_time(link: Mapping[str, Any], way: str, duration_s: float) -> list[tuple[float, float]]:
     """When one direction of a link that a schedule changes has which rate, bit/s; nothing where none does.
 
-    The schedule begins again with each of its periods; until its first change all stays as it is.
+    At the end of each of its periods the link is as it was at the start, and the schedule begins again. An outage lasts
+    as long as it says, whatever changes meanwhile.
     """
     name = "rate" if way == WAYS[0] else "reverse_rate"
     schedule = link.get("schedule", [])
     if not schedule:
         return []
     period_s = units.seconds(link["period"], "period") if "period" in link else math.inf
-    found = [(0.0, units.rate_bps(link[name], name))]
+    start_bps = units.rate_bps(link[name], name)
+    found = [(0.0, start_bps)]
     begins_s = 0.0
     while begins_s < duration_s:
+        if found[-1][1] != start_bps:
+            found.append((max(begins_s, found[-1][0]), start_bps))
         for change in schedule:
             at_s = begins_s + units.seconds(change["at"], "at")
             back_s = at_s + units.seconds(change.get("outage", "0s"), "outage")
             if at_s < duration_s:
-                found += [(at_s, 0.0)] * (back_s > at_s) + [(back_s, units.rate_bps(change[name], name))]
+                since_s = found[-1][0]
+                found += [(max(at_s, since_s), 0.0)] * (back_s > max(at_s, since_s))
+                found.append((max(back_s, since_s), units.rate_bps(change[name], name)))
         begins_s += period_s
-    return found
+    return [(at_s, bps) for at_s, bps in found if at_s < duration_s]
 
 
 def block_title(scenario: Mapping[str, Any], number: int) -> str:

@@ -2,8 +2,10 @@
 
 import io
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
 from rich.console import Console
@@ -16,7 +18,7 @@ from aqmlab.errors import BadInput
 from aqmlab.figures import topology
 from aqmlab.measures.catalogue import read
 from aqmlab.measures.subject import Seen
-from aqmlab.results import by_link, held_back, transport, ways
+from aqmlab.results import by_link, held_back, named, transport, ways
 from aqmlab.results.run import of_link
 from aqmlab.results.window import condense
 from aqmlab.statistics import Interval
@@ -276,6 +278,17 @@ def test_a_schedule_with_a_period_begins_again():
     assert found == expected
     assert {rate for _, rate in links.rates_over_time(link, "reverse", 6.0)} == {1e6, 0.0}
     assert links.rates_over_time({"rate": "1mbit"}, "forward", 6.0) == []
+    # At the end of a period the link is as it was at the start.
+    link["schedule"] = [{**change, "at": "3s"}]
+    found = links.rates_over_time(link, "forward", 8.0)
+    assert found == [(0, 10e6), (3, 0), (3.5, 5e6), (4, 10e6), (7, 0), (7.5, 5e6)]
+    # An outage lasts, whatever changes meanwhile, and also past the end of a period.
+    link["schedule"] = [
+        {**change, "at": "3s", "outage": "2s"},
+        {**change, "at": "3500ms", "rate": "2mbit", "outage": "0s"},
+    ]
+    found = links.rates_over_time(link, "forward", 8.0)
+    assert found == [(0, 10e6), (3, 0), (5, 5e6), (5, 2e6), (5, 10e6), (7, 0)]
 
 
 def test_what_is_for_one_link_says_so(monkeypatch):
@@ -320,3 +333,56 @@ def test_a_sweep_has_a_line_for_each_link(result):
     flowing = [(name, way) for name in ("home", "core") for way in ways.of_data([figures[name]])]
     used = [[name, way, f"{100 * figures[name][way]['utilisation']:.2f}"] for name, way in flowing]
     assert [line[1:4] for line in lines if line[:1] == ["a"]] == used and len(used) >= 2
+
+
+CHANGING = """
+duration = "6s"
+warmup = "1s"
+link = { rate = "4mbit", qdisc = { kind = "pfifo", limit = "20p" } }
+path = { rtt = "20ms" }
+[[traffic]]
+kind = "cbr"
+rate = "5mbit"
+"""
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"schedule": [{"at": "3s", "rate": "1mbit"}]},
+        {"schedule": [{"at": "700ms", "rate": "2mbit", "outage": "150ms"}], "period": "1100ms"},
+        {"schedule": [{"at": "2s", "rate": "2mbit", "outage": "1s"}, {"at": "2500ms", "rate": "3mbit"}]},
+    ],
+)
+def test_a_part_of_the_window_has_the_rate_of_its_time(changes, tmp_path, monkeypatch):
+    """A link that is always full is so in every part, whatever its rate is then."""
+    monkeypatch.setattr(engine, "native", NATIVE)
+    edits = {f"link.{key}": item for key, item in changes.items()}
+    (run,) = aqmlab.run(CHANGING, set=edits, out=tmp_path / "run").runs
+    found = condense(run)
+    parts = found.parts("forward.utilisation")
+    was_open = found.relative_rate[0] > 0
+    assert was_open.sum() > 15 and np.isnan(parts[~was_open]).all()
+    # Parts of 250 ms; a packet of 12,000 bits at either end is the most that one has more or less.
+    bits = found.relative_rate[0] * found.rate_bps[0] * found.covered_s[0]
+    assert np.abs(parts - 1)[was_open] == pytest.approx(0, abs=12_001 / bits[was_open].min())
+    assert bits.sum() == pytest.approx(found.rate_bps[0] * 5, rel=1e-6)
+    assert found.measure("forward.utilisation") == pytest.approx(run.summary["forward"]["utilisation"])
+    seen = SimpleNamespace(window=found)
+    (formula,) = read({"measure": "utilisation", "direction": "forward"}, "here", ())
+    assert formula.formula.parts(seen) == pytest.approx(parts, nan_ok=True)
+
+
+def test_parts_have_no_utilisation_where_the_rate_at_a_time_is_not_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    states = [{"rate": rate, "stay": "500ms", "to": to} for rate, to in (("4mbit", [0, 1]), ("1mbit", [1, 0]))]
+    (run,) = aqmlab.run(CHANGING, set={"link.states": states}, out=tmp_path / "states").runs
+    found = condense(run)
+    assert np.isnan(found.parts("forward.utilisation")).all() and np.isnan(found.parts("utilisation")).all()
+    assert np.isfinite(found.parts("forward.throughput_bps")).all()
+    assert found.measure("forward.utilisation") == pytest.approx(run.summary["forward"]["utilisation"])
+    trusted = named.Numbers(run, lambda: replace(found, settled=None))
+    assert named.estimate([trusted], "forward.utilisation").half_width is None
+    alike = [state | {"rate": "4mbit", "delay": f"{k}ms"} for k, state in enumerate(states)]
+    (run,) = aqmlab.run(CHANGING, set={"link.states": alike}, out=tmp_path / "alike").runs
+    assert condense(run).parts("forward.utilisation") == pytest.approx(1, abs=0.02)

@@ -21,7 +21,7 @@ from aqmlab.json_files import Json
 from aqmlab.results import store
 from aqmlab.results.result import Result
 from aqmlab.results.run import Run
-from aqmlab.results.window import Window, condense, quotient
+from aqmlab.results.window import Window, condense, in_parts
 from aqmlab.statistics import Array, Interval
 
 if TYPE_CHECKING:
@@ -230,8 +230,7 @@ def _of_direction(both: _Both, way: int, name: str, link: str) -> list[Finding]:
         return parts
 
     def busy(window: Window) -> Array:
-        sent, could = quotient(own(window), "utilisation", (way,))
-        return np.asarray(np.divide(sent, could, out=np.full_like(sent, np.nan), where=could > 0))
+        return in_parts(own(window), "utilisation", (way,))
 
     found = [
         _relative(both, f"{name}.utilisation", f"utilisation, {said}", "share", "utilisation", busy),

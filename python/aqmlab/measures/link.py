@@ -18,7 +18,7 @@ from aqmlab.measures.measure import (
     choice,
 )
 from aqmlab.measures.subject import Seen
-from aqmlab.results.window import STATISTICS, quotient
+from aqmlab.results.window import STATISTICS, in_parts, quotient
 from aqmlab.statistics import Array
 
 _WORDS = {
@@ -36,8 +36,7 @@ def _quotient(name: str) -> Callable[[Params], Formula]:
         directions = range(len(WAYS)) if way == BOTH else (WAYS.index(way),)
 
         def parts(seen: Seen) -> Array:
-            top, bottom = quotient(seen.window, name, directions)
-            return np.asarray(np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0))
+            return in_parts(seen.window, name, directions)
 
         def whole(seen: Seen) -> float:
             top, bottom = (each.sum() for each in quotient(seen.window, name, directions))

@@ -81,11 +81,16 @@ QUOTIENTS = (*OF_LINK, "throughput_bps")
 """What the parts of a window tell of a direction; its other numbers only the summary has, one a run."""
 
 
+def _steady() -> Array:
+    return np.ones((2, BATCHES))
+
+
 @dataclass(frozen=True)
 class Counts:
     """What was counted at a link."""
 
     rate_bps: tuple[float, float]
+    """In the mean over the window."""
     covered_s: Array  # [direction, part]: the time of the intervals that end in it
     sent_bits: Array  # [direction, part]
     offered: Array
@@ -93,6 +98,8 @@ class Counts:
     marked: Array
     delivered: Array
     delay_sum_s: Array
+    relative_rate: Array = field(default_factory=_steady)  # [direction, part]
+    """The rate in the time that a part covers, of the mean over the window; not a number where it is not known."""
     state: Mapping[str, Array] = field(default_factory=dict)  # column -> [statistic, direction, part]
 
     @property
@@ -127,6 +134,7 @@ class Window:
     size_cdf_counts: Array = field(default_factory=lambda: np.zeros((0, BATCHES, CDF_TIMES.size)))
     size_counts: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))  # [all or fast, bin]
     size_bytes: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))
+    relative_rate: Array = field(default_factory=_steady)  # [direction, part]
     state: Mapping[str, Array] = field(default_factory=dict)  # column -> [statistic, direction, part]
     links: Mapping[str, Counts] = field(default_factory=dict)
     """Of several links each by its name; empty where there is one."""
@@ -184,7 +192,7 @@ class Window:
             return float(self.completed.sum())
         if self._is_summed_up(name):
             return self.figures.get(name, float("nan"))
-        top, bottom = self._quotient(name)
+        top, bottom = self._share(name) or quotient(*self._of_link(name))
         return float(top.sum() / bottom.sum()) if bottom.sum() > 0 else float("nan")
 
     def parts(self, name: str) -> Array:
@@ -197,26 +205,33 @@ class Window:
             return self.completed * len(self.completed)
         if self._is_summed_up(name):
             return np.full(self.completed.size, np.nan)
-        top, bottom = self._quotient(name)
-        return _floats(np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0))
+        share = self._share(name)
+        return in_parts(*self._of_link(name)) if share is None else _divided(*share)
 
     def _is_summed_up(self, name: str) -> bool:
         """Whether a number of a direction is one of the run as a whole, which parts do not have."""
         place = ways.place(name)
         return place is not None and place.what not in QUOTIENTS
 
-    def _quotient(self, name: str) -> tuple[Array, Array]:
+    def _of_link(self, name: str) -> tuple["Window", str, tuple[int, ...]]:
+        """The window with the figures of a link, which of them, and in which directions."""
         if (place := ways.place(name)) is not None:
             own = self.at(place.link) if place.link else self
-            return quotient(own, place.what, (links.WAYS.index(place.way),))
-        if name in OF_LINK:
-            return quotient(self, name)
-        column = {"share_under_500ms": 100, "share_under_1s": 200, "share_under_2s": 400}[name]
-        return self.cdf_counts[:, column], self.completed
+            return own, place.what, (links.WAYS.index(place.way),)
+        return self, name, (0, 1)
+
+    def _share(self, name: str) -> tuple[Array, Array] | None:
+        """Of a share of exchanges, how many those are and how many all are, in each part."""
+        column = {"share_under_500ms": 100, "share_under_1s": 200, "share_under_2s": 400}.get(name)
+        return None if column is None else (self.cdf_counts[:, column], self.completed)
 
 
 def quotient(window: Window, name: str, directions: Sequence[int] = (0, 1)) -> tuple[Array, Array]:
-    """A measure of the link in some directions together: numerator and denominator in each part of the window."""
+    """A measure of the link in some directions together: numerator and denominator, whose sums over the parts are those
+    of the window.
+
+    The rate of a link that changes is its mean there: what a part itself comes to, `in_parts` has.
+    """
     rows = list(directions)
     match name:
         case "utilisation":
@@ -230,6 +245,20 @@ def quotient(window: Window, name: str, directions: Sequence[int] = (0, 1)) -> t
         "queue_delay_mean_s": (window.delay_sum_s, window.delivered),
     }[name]
     return top[rows].sum(axis=0), bottom[rows].sum(axis=0)
+
+
+def in_parts(window: Window, name: str, directions: Sequence[int] = (0, 1)) -> Array:
+    """A measure of the link in some directions together in each part; not a number where that is not known."""
+    top, bottom = quotient(window, name, directions)
+    if name == "utilisation":
+        rows = list(directions)
+        rates = np.array(window.rate_bps)[rows, None] * window.relative_rate[rows]
+        bottom = (rates * window.covered_s[rows]).sum(axis=0)
+    return _divided(top, bottom)
+
+
+def _divided(top: Array, bottom: Array) -> Array:
+    return _floats(np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0))
 
 
 def _floats(values: npt.ArrayLike) -> Array:
@@ -260,7 +289,32 @@ def condense(run: Run) -> Window:
 def _counts(run: Run, link: str) -> Counts:
     queue = of_link(run.queue, link)
     rates = _rates(run, link)
-    return Counts(rates, **_queue_parts(queue, run.window), state=_states(queue, run.window))
+    parts = _queue_parts(queue, run.window)
+    carried = np.array([_carried(run, link, way, queue, parts["covered_s"][k]) for k, way in enumerate(links.WAYS)])
+    even = np.array(rates)[:, None] * parts["covered_s"]
+    relative = np.divide(carried, even, out=np.ones_like(even), where=even > 0)
+    return Counts(rates, **parts, relative_rate=relative, state=_states(queue, run.window))
+
+
+def _carried(run: Run, name: str, way: str, queue: pl.DataFrame, covered_s: Array) -> Array:
+    """How many bits a link could have carried in the time that each part covers; not a number where its rate is drawn,
+    or follows a trace."""
+    link, nominal = links.of(run.scenario)[name], links.rates_bps(run.scenario, name, str(run.folder))
+    which = links.WAYS.index(way)
+    if "schedule" not in link:
+        steady = nominal[which] * covered_s
+        return steady if links.is_told(link, way) else np.full_like(steady, np.nan)
+    steps = links.rates_over_time(link, way, run.window[1])
+    since, rates = np.array(steps).T
+    until = np.append(since[1:], max(run.window[1], since[-1]))
+    whole = np.append(0.0, np.cumsum(rates * (until - since)))
+    rows, part = times.in_window(times.with_covered(queue), run.window)
+    ours = (rows["direction"] == which).to_numpy()
+    ends = times.seconds(rows.select(times.column(rows.columns, "time")).to_series().to_numpy()[ours])
+    begins = ends - times.seconds(rows["covered_ns"].to_numpy()[ours])
+    edges = np.append(since, until[-1])
+    bits = np.interp(ends, edges, whole) - np.interp(begins, edges, whole)
+    return _floats(np.bincount(part[ours], bits, BATCHES))
 
 
 def _rates(run: Run, link: str) -> tuple[float, float]:
