@@ -98,9 +98,14 @@ def number(found: Comparison, column: Column, table: str, name: str, has_differe
     if not name.startswith(AGAINST):
         return column.estimate(what) if _has(column, what) else None
     base = found.base_of(column)
-    if not has_difference or not (_has(column, what) and _has(base, what)):
-        return None
-    return found.difference(column, base, what)
+    is_one = has_difference and all(_has(one, what) for one in (column, base)) and _are_alike(column, base, table)
+    return found.difference(column, base, what) if is_one else None
+
+
+def _are_alike(column: Column, base: Column, table: str) -> bool:
+    """Whether a table is of blocks of one kind, if it is of a block: what users get is not compared with transfers."""
+    family, _, block = table.partition(".")
+    return family != named.TRAFFIC or _kind(column, int(block)) == _kind(base, int(block))
 
 
 def _has(column: Column, what: str) -> bool:
@@ -118,7 +123,7 @@ def blocks(found: Comparison) -> dict[int, str]:
     traffic = found.baseline.scenario["traffic"]
     if len(there) < 2 or any(len(column.scenario["traffic"]) != len(traffic) for column in found.columns):
         return {}
-    return {k: _called(_owner(found, k), k) for k in there}
+    return {k: _called(found, k) for k in there}
 
 
 def _owner(found: Comparison, block: int) -> Column:
@@ -130,8 +135,13 @@ def _count_of(block: int) -> str:
     return f"traffic.{block}.completed"
 
 
-def _called(column: Column, block: int) -> str:
-    return f"Block {links.block_title(column.scenario, block)}: {_said(column, block)}"
+def _called(found: Comparison, block: int) -> str:
+    """Its number is said, too, where others have another kind of block in its place."""
+    owner = _owner(found, block)
+    title = (
+        f"traffic.{block} ({_kind(owner, block)})" if others(found, block) else links.block_title(owner.scenario, block)
+    )
+    return f"Block {title}: {_said(owner, block)}"
 
 
 def ways(found: Comparison) -> dict[int, str]:
@@ -150,14 +160,20 @@ def _blocks(found: Comparison) -> list[Part]:
 
 
 def _block_note(found: Comparison, block: int) -> str:
-    return " ".join(filter(None, (_without(found, block), _others(found, block))))
+    return " ".join(filter(None, (_without(found, block), others(found, block))))
 
 
-def _others(found: Comparison, block: int) -> str:
+def others(found: Comparison, block: int) -> str:
     """Which columns have a block of another kind in its place, and what it is."""
-    own = _owner(found, block).scenario["traffic"][block]["kind"]
-    others = [column for column in found.columns if column.scenario["traffic"][block]["kind"] != own]
-    return " ".join(f"{column.label} has another in its place: {_said(column, block)}." for column in others)
+    return " ".join(
+        f"{column.label} has another in its place: {_said(column, block)}."
+        for column in found.columns
+        if _kind(column, block) != _kind(_owner(found, block), block)
+    )
+
+
+def _kind(column: Column, block: int) -> str:
+    return str(column.scenario["traffic"][block]["kind"])
 
 
 def _said(column: Column, block: int) -> str:
@@ -204,8 +220,22 @@ def _probes(found: Comparison) -> list[Part]:
 
 def together(found: Comparison) -> str:
     """Which blocks of probes are taken together, where there are several."""
-    runs = [run for column in found.columns for run in column.result.runs]
-    tables = [pl.scan_parquet(run.folder / "probes.parquet").select(pl.col("traffic").unique()) for run in runs]
-    there = sorted(pl.concat(tables).unique().collect()["traffic"])
-    names = [links.block_title(found.baseline.scenario, k) for k in there]
-    return f"{', '.join(names[:-1])} and {names[-1]} together." if len(names) > 1 else ""
+    each = {column.label: _probing(column) for column in found.columns}
+    listed = {label: _listed(names) for label, names in each.items()}
+    if all(len(names) < 2 for names in each.values()):
+        return ""
+    first = next(iter(listed.values()))
+    if all(one == first for one in listed.values()):
+        return f"{first} together."
+    return f"{'; '.join(f'{label}: {names}' for label, names in listed.items())}; of each variant together."
+
+
+def _probing(column: Column) -> list[str]:
+    """The blocks that sent probes."""
+    tables = [pl.scan_parquet(run.folder / "probes.parquet").select("traffic") for run in column.result.runs]
+    there = pl.concat(tables).unique().collect()["traffic"].sort()
+    return [links.block_title(column.scenario, k) for k in there]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

@@ -348,3 +348,88 @@ def test_bands_of_probes_that_would_hide_each_other_are_not_drawn(compiled):
     assert "Of more than 3 curves bands would hide each other, and none are drawn." in drawn["probes"].caption
     assert not any(panel.bands for panel in drawn["probes"].draw.args[0])
     assert all(panel.bands for panel in drawn["blocks"].draw.args[0])
+
+
+def test_blocks_of_different_kinds_in_one_place_are_told_apart_and_not_compared(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    head = OTHER_KINDS.split("[[variant]]")[0]
+    small = '{ kind = "poisson", arrivals = "5hz", size = "10kb" }'
+    files = '{ kind = "bulk", flows = 2, size = "200kb" }'
+    text = f'{head}[[variant]]\nname = "small"\n[[variant]]\nname = "files"\ntraffic = [{files}, {small}]\n'
+    found = aqmlab.compare(text, jobs=1, out=tmp_path / "out")
+    first, second = (part for part in separately.of(found) if part.headings == BLOCK)
+    assert first.title.startswith("Block traffic.0 (poisson): exchanges at random times")
+    assert first.note.startswith("files has another in its place: ") and second.note == ""
+    (_, of_files) = (cells for _, cells in first.rows)
+    assert of_files[0].value > 0 and of_files[-1] is None
+    (drawn,) = (one for one in figures.of_comparison(found) if one.name == "blocks")
+    assert f" traffic.0: {first.note}" in drawn.caption
+
+
+def test_blocks_of_probes_are_called_as_they_are_in_each_variant(tmp_path, monkeypatch, capsys):
+    """The baseline has fewer blocks: it has none with the number of the other's probes."""
+    monkeypatch.setattr(engine, "native", NATIVE)
+    probe = '{ kind = "probe", direction = "both", flows = 2 }'
+    text = f"""
+        duration = "2s"
+        link.rate = "2mbit"
+        path.rtt = "40ms"
+        traffic = [{probe}]
+        [[variant]]
+        name = "one"
+        [[variant]]
+        name = "three"
+        traffic = [{{ kind = "cbr", rate = "1mbit" }}, {probe}, {probe}]
+    """
+    found = aqmlab.compare(text, jobs=1, out=tmp_path / "out")
+    notes = [part.note for part in separately.of(found) if part.headings == PROBES]
+    assert notes == ["one: probe; three: traffic.1 (probe) and traffic.2 (probe); of each variant together."] * 2
+    terminal.comparison(Console(width=120), found)
+    assert notes[0] in capsys.readouterr().out
+    assert notes[0] in report.write(found).read_text()
+
+
+DIFFERENT = """
+duration = "2s"
+link.rate = "2mbit"
+path.rtt = "40ms"
+[[traffic]]
+kind = "poisson"
+arrivals = "5hz"
+size = "10kb"
+application = "pages"
+[[traffic]]
+kind = "bulk"
+flows = 1
+[[variant]]
+name = "whole"
+"""
+PAGES = '{ kind = "poisson", arrivals = "5hz", size = "10kb", application = "pages" }'
+OTHERS = {
+    "more": f'traffic = [{PAGES}, {{ kind = "bulk", flows = 1 }}, {{ kind = "video", viewers = 1 }}]',
+    "fewer": f"traffic = [{PAGES}]",
+    "no TCP": 'traffic = [{ kind = "cbr", rate = "1mbit" }]',
+    "all lost": "path.loss = 1.0",
+}
+
+
+def _of_variants(*names):
+    return DIFFERENT + "".join(f'[[variant]]\nname = "{name}"\n{OTHERS[name]}\n' for name in names)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("reps", [1, 2])
+def test_variants_of_different_traffic_have_tables(tmp_path, monkeypatch, capsys, name, reps):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    base = name if reps > 1 else "whole"
+    found = aqmlab.compare(_of_variants(name), baseline=base, reps=reps, jobs=1, out=tmp_path / "out")
+    terminal.comparison(Console(width=120), found)
+    out = capsys.readouterr().out
+    assert out.count(f" {name} ") >= 2 and " nan" not in out and " inf" not in out
+
+
+def test_variants_of_different_traffic_have_a_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    page = report.write(aqmlab.compare(_of_variants(*OTHERS), jobs=1, out=tmp_path / "out"))
+    numbers = page.with_name("numbers.csv").read_text()
+    assert "measures,no TCP,forward.utilisation" in numbers and "nan" not in numbers and "inf" not in numbers

@@ -58,10 +58,11 @@ def block_responses(found: Comparison, looks: dict[str, Look]) -> Drawn | None:
     if not named:
         return None
     panels = _panels(found, looks, named, _responses, _completed, (0.005, 0.995))
+    others = "".join(f" traffic.{block}: {said}" for block in named if (said := separately.others(found, block)))
     caption = (
         "Share of the exchanges of each block whose response is complete within the time on the horizontal axis, which "
         "is logarithmic; higher is better. Each panel reaches from the fastest to the slowest half per cent. All runs "
-        f"of a variant together.{bands_said(panels)}{void_note(found.columns)}"
+        f"of a variant together.{bands_said(panels)}{others}{void_note(found.columns)}"
     )
     draw = partial(panels_drawn, panels, ("response time (s)", "exchanges completed (%)"), False)
     return Drawn("blocks", "Each block of traffic", caption, draw)
