@@ -43,7 +43,7 @@ def of(columns: Sequence[Column], found: Comparison | None = None) -> list[Part]
 
 WORST = {
     "pages": "no page was begun in time, or half of them or more were not loaded",
-    "video": "no film is known, or half of them or more had no picture",
+    video.KIND: "no film is known, or half of them or more had no picture",
     "live": "no frame came whole",
 }
 """Why a run has no number of an application that somebody used."""
@@ -71,7 +71,7 @@ def _is_missing(run: Numbers, name: str) -> bool:
 
 def _unheard(one: Application, columns: Sequence[Column]) -> str:
     """Of how many viewers it is not known whether they wait for a film."""
-    if one.name != "video":
+    if one.name != video.KIND:
         return ""
     found = [
         sum(video.unheard(run.exchanges, run.scenario["traffic"], run.window, run.folder) for run in column.result.runs)
