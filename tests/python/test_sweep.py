@@ -8,7 +8,6 @@ import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -21,59 +20,9 @@ from aqmlab.command import sweep as sweep_command
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
 from aqmlab.progress import NOTHING, Foreseen, Silent, Size
 from aqmlab.results import store
-from aqmlab.sweep import condensed, failing, grid, kept, maker, making, offered, plan, sweeps, work
+from aqmlab.sweep import condensed, grid, kept, maker, making, offered, plan, sweeps, work
 from aqmlab.sweep.kept import Kept
-
-GRID = """
-name = "Web users"
-seeds = 2
-[scenario]
-duration = "30s"
-warmup = "10s"
-link.rate = "100mbit"
-[[scenario.traffic]]
-kind = "web"
-load = "98mbit"
-[[grid]]
-name = "web"
-[[grid.axis]]
-name = "aqm"
-value = [
-    { name = "pfifo", label = "drop-tail" },
-    { name = "pi", link.qdisc = { kind = "pi", qref = "24p" } },
-    { name = "uncongested", uncongested = true },
-]
-[[grid.axis]]
-name = "load"
-key = "traffic.0.load"
-values = ["90mbit", "98mbit"]
-"""
-
-
-def test_heads_say_the_direction_of_a_figure():
-    row = {f"{way}_{name}": 0.5 for way in ("forward", "reverse") for _, name, _ in sweep_command.OF_LINK}
-    found = SimpleNamespace(rows=[row])
-    for way, words in (("forward", "forward"), ("reverse", "in reverse")):
-        columns = sweep_command._of_link(found, way)
-        assert len(columns) == 3 and all(words in head and name.startswith(f"{way}_") for head, name, _ in columns)
-    for head, name, _ in sweep_command.OF_USERS:
-        assert ("both ways" in head) == (name == "tcp_goodput_bps")
-
-
-def row_of(forward: float, reverse: float) -> dict[str, float]:
-    used = {"forward": forward, "reverse": reverse}
-    return {
-        f"{way}_{name}": value
-        for way, share in used.items()
-        for name, value in (("throughput_bps", 1e7 * share), ("utilisation", share), ("loss_ratio", share / 10))
-    }
-
-
-def test_the_table_of_a_sweep_has_each_direction_in_which_data_flows_the_busier_first():
-    assert sweep_command._ways(SimpleNamespace(rows=[row_of(0.8, 0.01)])) == ["forward"]
-    assert sweep_command._ways(SimpleNamespace(rows=[row_of(0.8, 0.7), row_of(0.1, 0.5)])) == ["forward", "reverse"]
-    assert sweep_command._ways(SimpleNamespace(rows=[row_of(0.5, 0.9)])) == ["reverse", "forward"]
-    assert sweep_command._ways(SimpleNamespace(rows=[])) == []
+from grids import GRID
 
 
 @pytest.fixture(autouse=True)
@@ -238,18 +187,6 @@ def test_tables_are_not_read_for_applications_that_nobody_named(compiled, tmp_pa
     (tmp_path / "home.toml").write_text(re.sub(r"application = .*\n", "", HOME))
     found = sweeps.run(sweeps.read(tmp_path / "home.toml"), tmp_path / "out")
     assert not [name for name in found.rows[0] if name.startswith(("applications_", "traffic_"))]
-
-
-def test_a_folder_of_a_sweep_says_what_it_is_and_what_to_do_instead(file, tmp_path, capsys):
-    sweeps.run(sweeps.read(file, seeds=1), tmp_path / "out")
-    for verb in ("report", "figures"):
-        assert cli.invoke([verb, str(tmp_path / "out")]) == 2
-        said = capsys.readouterr().err
-        assert said.startswith(f"aqmlab: {tmp_path / 'out'}: is a sweep, which keeps no tables for a page or figures; ")
-        assert f"in {tmp_path / 'out/runs.parquet'}, a row a run" in said and said.count("\n") == 1
-        assert said.endswith(
-            "expected a result or comparison folder, such as aqmlab compare makes of one of its points\n"
-        )
 
 
 def test_a_sweep_of_an_older_version_is_resumed(file, tmp_path):
@@ -649,24 +586,6 @@ def test_a_scenario_that_is_another_one_where_it_runs_is_refused():
         list(sweep.run([task]))
 
 
-def test_the_verb(file, tmp_path, capsys, monkeypatch):
-    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "a")]) == 0
-    said = capsys.readouterr().out
-    assert "used in reverse" in " ".join(said.split()) or "The link, in reverse" in said, "web users load both ways"
-    assert "web/pi/98mbit" in said and "±" in said and "MiB of memory a worker" in said
-    assert str(tmp_path / "a/runs.parquet") in said
-    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "a"), "--resume", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["runs_kept"] == 12 and len(answer["rows"]) == 12
-    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "b"), "--set", "duration=20s", "--seeds", "1"]) == 0
-    monkeypatch.chdir(tmp_path)
-    for _ in range(2):
-        assert cli.invoke(["sweep", str(file)]) == 0
-    assert (tmp_path / "results/web-users-2/runs.parquet").exists()
-    assert cli.invoke(["sweep", str(file), "--resume"]) == 0
-    assert not (tmp_path / "results/web-users-3").exists()
-
-
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
@@ -684,115 +603,3 @@ def test_bad_input_is_one_line_before_anything_runs(file, tmp_path, capsys, old,
     said = capsys.readouterr().err
     assert complaint in said and said.count("\n") == 1
     assert fake_native.calls == [] and not (tmp_path / "out").exists()
-
-
-def test_a_failed_self_check_is_said_once_for_what_failed_and_marks_its_points(file, tmp_path, capsys, monkeypatch):
-    from aqmlab.runs import calibration
-
-    monkeypatch.setattr(calibration, "GOAL", 1.0)
-    monkeypatch.setattr("aqmlab.checks.LOAD_TOLERANCE", 1e-9)
-    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "out")]) == 1
-    out, said = capsys.readouterr()
-    assert said.count("\n") == 2
-    for load in ("90mbit", "98mbit"):
-        assert f"self-check failed: all 6 runs at {load}: the offered load" in said
-    assert re.search(r"web/pi/98mbit !  ", out) and "12 runs of the points with ! failed a self-check" in out
-
-
-def failing_rows(*failed: tuple[str, int, str]) -> list[dict[str, Any]]:
-    why = {(point, seed): text for point, seed, text in failed}
-    return [
-        {
-            "grid": point.grid,
-            "point": point.name,
-            "seed": seed,
-            "self_checks_hold": (point.name, seed) not in why,
-            "self_checks_failed": why.get((point.name, seed)),
-        }
-        for point in points_of(GRID)
-        for seed in (1, 2)
-    ]
-
-
-def points_of(text: str) -> list[grid.Point]:
-    return [point for one in grid.read(tomllib.loads(text) | {"seeds": 2}, "grid.toml") for point in one.points]
-
-
-def test_what_failed_is_named_by_what_its_points_have_in_common():
-    def said(*failed: tuple[str, int, str]) -> list[str]:
-        return failing.said(failing_rows(*failed), points_of(GRID))
-
-    assert said() == []
-    one, two = ("web/pi/90mbit", 1, "late"), ("web/pi/90mbit", 2, "late")
-    assert said(one) == ["web/pi/90mbit, seed 1: late"]
-    assert said(one, two) == ["all 2 runs of web/pi/90mbit: late"]
-    other = ("web/pi/98mbit", 1, "late"), ("web/pi/98mbit", 2, "late")
-    assert said(one, two, *other) == ["all 4 runs at pi: late"]
-    assert said(one, two, other[1]) == ["all 2 runs of web/pi/90mbit; web/pi/98mbit, seed 2: late"]
-    assert said(one, ("web/pi/90mbit", 2, "lost")) == [
-        "web/pi/90mbit, seed 1: late",
-        "web/pi/90mbit, seed 2: lost",
-    ]
-    every = [(point.name, seed, "late") for point in points_of(GRID) for seed in (1, 2)]
-    assert said(*every) == ["all 12 runs: late"]
-    (line,) = said(*[each for each in every if each[:2] != ("web/pfifo/90mbit", 1)])
-    assert line.startswith("web/pfifo/90mbit, seed 2; all 2 runs of web/pfifo/98mbit; ")
-    assert line.endswith("; and 2 more runs of 1 more points: late")
-    assert failing.points(failing_rows(one, other[1])) == {"web/pi/90mbit": 1, "web/pi/98mbit": 1}
-
-
-def load_row(point: str, seed: int, offered_bps: float | None, error: float | None, demands: str) -> dict[str, Any]:
-    return {
-        "grid": "web",
-        "point": point,
-        "seed": seed,
-        "calibration_seed": 1,
-        "calibration_window_error": error,
-        "asked_load_bps": 20e6,
-        "offered_load_bps": offered_bps,
-        "demand_digest": demands,
-    }
-
-
-def test_a_sweep_says_how_far_its_loads_are_off():
-    near = [load_row("web/a", 1, 19.9e6, 0.004, "A"), load_row("web/a", 2, None, 0.004, "A")]
-    assert offered.off(near) is None and offered.off_said(None) == "" and offered.off([]) is None
-    none = [{**row, "calibration_seed": None, "asked_load_bps": None, "offered_load_bps": None} for row in near]
-    assert offered.off(none) is None
-    rows = [
-        *(load_row("web/a", seed, bps, 0.155, "A") for seed, bps in ((1, 19.9e6), (2, None), (3, None))),
-        *(load_row("web/b", seed, bps, 0.54, "B") for seed, bps in ((1, 20.1e6), (2, None), (3, None))),
-    ]
-    assert offered.off_said(offered.off(rows)) == (
-        "Offered load: 99.5 to 100.5 % of what was asked for in the 2 runs where it is known (farthest off: web/a, "
-        "seed 1); in 4 runs of seeds that were not calibrated it may be off by about ± 54.0 % or more (widest: web/b). "
-        "Differences between points of other demands, as of another load or round trip, are of offered load too. "
-        'A longer duration helps, or calibrate = "each-seed" in [[grid]].'
-    )
-    alone = offered.off([row for row in rows if row["point"] == "web/a"])
-    assert "Runs of a point differ in offered load too, which widens the intervals." in offered.off_said(alone)
-    # As the reference on the uncongested link tells.
-    known = [{**row, "offered_load_bps": 20e6 if row["seed"] < 3 else 25.1e6} for row in rows]
-    said = offered.off_said(offered.off(known))
-    assert "Offered load: 100.0 to 125.5 % of what was asked for in all 6 runs (farthest off: web/a, seed 3)." in said
-    # With a population for each seed nothing is off but what a self-check says.
-    each = [{**row, "calibration_seed": row["seed"], "offered_load_bps": 20e6} for row in rows]
-    assert offered.off(each) is None
-    missed = offered.off_said(offered.off([{**each[0], "offered_load_bps": 19e6}]))
-    assert missed.endswith("A longer duration helps.") and "95.0 % of what was asked for in all 1 run (" in missed
-
-
-def test_what_is_said_of_loads_stands_below_the_table_and_in_the_facts(file, tmp_path, capsys):
-    file.write_text(without_reference(file).read_text())
-    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "out")]) == 0
-    facts = json.loads((tmp_path / "out/sweep.json").read_text())["offered"]
-    assert facts["known"] == facts["unknown"] == 4
-    rows = pl.read_parquet(tmp_path / "out/runs.parquet")
-    # Of the stand-in's windows the parts resemble each other too much.
-    assert facts["window_error"] is None and rows["calibration_window_error"].null_count() == 8
-    assert rows["asked_load_bps"].unique().sort().to_list() == [90e6, 98e6]
-    line = offered.off_said(facts)
-    assert "in 4 runs of seeds that were not calibrated it may be off by an amount that is not known. " in line
-    assert line in capsys.readouterr().out
-    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "out"), "--resume"]) == 0
-    assert line in capsys.readouterr().out, "wherever the table is shown"
