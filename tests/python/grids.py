@@ -1,4 +1,13 @@
-"""A sweep for tests: two axes, one of them a load."""
+"""A sweep for tests: two axes, one of them a load; its file, its tasks, and how many runs were made."""
+
+import tomllib
+from typing import Any
+
+import pytest
+
+import fake_native
+from aqmlab import sweep
+from aqmlab.sweep import grid, making, plan
 
 GRID = """
 name = "Web users"
@@ -24,3 +33,24 @@ name = "load"
 key = "traffic.0.load"
 values = ["90mbit", "98mbit"]
 """
+
+
+@pytest.fixture(autouse=True)
+def in_process(monkeypatch):
+    monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "grid.toml"
+    path.write_text(GRID)
+    return path
+
+
+def runs_made() -> int:
+    return sum(name != "calibration" for name in fake_native.calls)
+
+
+def planned(text: str = GRID, **options: Any) -> list[plan.Task]:
+    points = [point for one in grid.read(tomllib.loads(text) | {"seeds": 2}, "grid.toml") for point in one.points]
+    return plan.plan([(point, seed) for point in points for seed in (1, 2)], **options)

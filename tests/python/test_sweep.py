@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-import threading
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -20,34 +19,15 @@ from aqmlab.command import sweep as sweep_command
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
 from aqmlab.progress import NOTHING, Foreseen, Silent, Size
 from aqmlab.results import store
-from aqmlab.sweep import condensed, grid, kept, maker, making, offered, plan, sweeps, work
+from aqmlab.sweep import condensed, maker, offered, plan, sweeps, work
 from aqmlab.sweep.kept import Kept
-from grids import GRID
+from grids import GRID, file, in_process, planned, runs_made
 
-
-@pytest.fixture(autouse=True)
-def in_process(monkeypatch):
-    monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
-
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "grid.toml"
-    path.write_text(GRID)
-    return path
-
-
-def runs_made() -> int:
-    return sum(name != "calibration" for name in fake_native.calls)
+__all__ = ["file", "in_process"]
 
 
 def calibrating() -> int:
     return len(fake_native.calls) - runs_made()
-
-
-def planned(text: str = GRID, **options: Any) -> list[plan.Task]:
-    points = [point for one in grid.read(tomllib.loads(text) | {"seeds": 2}, "grid.toml") for point in one.points]
-    return plan.plan([(point, seed) for point in points for seed in (1, 2)], **options)
 
 
 def test_a_row_a_run(file, tmp_path):
@@ -499,85 +479,6 @@ def test_ctrl_c_when_runs_are_over_says_that_they_are_kept(file, tmp_path, capsy
     assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "out")]) == 130
     said = f"stopped: 12 runs are finished in {tmp_path / 'out'}; the same command with --resume goes on"
     assert said in capsys.readouterr().err
-
-
-def test_what_is_kept_is_whole_or_not_there(tmp_path):
-    task = planned()[0]
-    ((key, found),) = sweep.run([task])
-    cache = Kept(tmp_path / "runs")
-    assert cache.get(key) is None and not cache.has(key)
-    assert cache.put(found) and cache.put(found)  # again, as another process might
-    assert cache.get(key).digest == found.digest and cache.size()[0] == 1
-    (tmp_path / "runs" / key / "window.npz").unlink()
-    assert cache.get(key) is None
-    assert cache.put(found) and cache.get(key).digest == found.digest
-    assert [path.name for path in (tmp_path / "runs").iterdir()] == [key]
-
-
-@pytest.mark.parametrize("torn", ["scenario.toml", "window.npz", "queue.parquet", "run.json"])
-def test_a_run_that_is_torn_is_made_again(file, tmp_path, torn):
-    first = sweeps.run(sweeps.read(file), tmp_path / "a")
-    made = runs_made()
-    victim = min(Kept().folder.iterdir()) / torn
-    victim.write_bytes(victim.read_bytes()[: victim.stat().st_size // 2])
-    again = sweeps.run(sweeps.read(file), tmp_path / "b")
-    assert runs_made() == made + 1 and (again.facts["runs_made"], again.facts["runs_kept"]) == (1, 11)
-    assert [row["digest"] for row in again.rows] == [row["digest"] for row in first.rows]
-    sweeps.run(sweeps.read(file), tmp_path / "c")
-    assert runs_made() == made + 1
-
-
-def test_what_cannot_be_kept_is_held_before_anything_older(tmp_path):
-    ((key, found),) = sweep.run([planned()[0]])
-    (tmp_path / "file").write_text("")
-    nowhere = Kept(tmp_path / "file")
-    assert not nowhere.put(found), "a file is no folder"
-    assert nowhere.has(key) and nowhere.load(key) is found and not Kept(tmp_path / "file").has(key)
-
-    cache = Kept(tmp_path / "runs")
-    assert cache.put(found)
-    newer = replace(found, facts={**found.facts, "digest": "newer"})
-    cache._write = lambda _: False  # as on a disk that is full
-    assert not cache.put(newer)
-    assert cache.get(key).digest == cache.load(key).digest == "newer"
-    del cache._write
-    assert cache.put(newer) and cache._held == {} and cache.get(key).digest == "newer"
-
-
-def test_two_may_keep_the_same_run_at_once_while_a_third_reads_it(tmp_path):
-    ((key, found),) = sweep.run([planned()[0]])
-    caches = [Kept(tmp_path / "runs") for _ in range(3)]
-    assert caches[0].put(found)
-    stop = threading.Event()
-
-    def keep(cache: Kept) -> bool:
-        return all(cache.put(found) for _ in range(50))
-
-    def read() -> int:
-        times = 0
-        while not stop.is_set():
-            again = caches[2].get(key)
-            # Between two names it may not be there, and is then made again; it is never something else.
-            times += again is not None and again.digest == found.digest and again.window.completed.size > 0
-        return times
-
-    with ThreadPoolExecutor(3) as pool:
-        reader = pool.submit(read)
-        kept_all = list(pool.map(keep, caches[:2]))
-        stop.set()
-        assert all(kept_all) and reader.result() > 0
-    assert [path.name for path in (tmp_path / "runs").iterdir()] == [key]
-
-
-def test_old_leftovers_are_tidied_away(tmp_path, monkeypatch):
-    (tmp_path / ".half-written").mkdir()
-    (tmp_path / "in-use").mkdir()
-    monkeypatch.setattr(kept, "STALE_S", -1.0)
-    Kept(tmp_path).tidy()
-    assert [path.name for path in tmp_path.iterdir()] == ["in-use"]
-    monkeypatch.setattr(kept, "UNUSED_S", -1.0)
-    Kept(tmp_path).tidy()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_scenario_that_is_another_one_where_it_runs_is_refused():

@@ -7,24 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
-import pytest
 
-from aqmlab import cli, sweep
+from aqmlab import cli
 from aqmlab.command import sweep as sweep_command
-from aqmlab.sweep import failing, grid, making, offered, sweeps
-from grids import GRID
+from aqmlab.sweep import failing, grid, offered, sweeps
+from grids import GRID, file, in_process
 
-
-@pytest.fixture(autouse=True)
-def in_process(monkeypatch):
-    monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
-
-
-@pytest.fixture
-def file(tmp_path):
-    path = tmp_path / "grid.toml"
-    path.write_text(GRID)
-    return path
+__all__ = ["file", "in_process"]
 
 
 def test_heads_say_the_direction_of_a_figure():

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from aqmlab.advice.advising import Advice
     from aqmlab.advice.race import Race
     from aqmlab.advice.verified import Verified
-    from aqmlab.progress import Monitor
 
 
 def add_to(app: typer.Typer) -> None:
@@ -97,6 +96,7 @@ def advise(
     """
     from aqmlab.advice import advising, lines, question, words
     from aqmlab.errors import BadInput
+    from aqmlab.progress_lines import with_lines
 
     if out is not None and out.exists():
         raise BadInput(f"-o {out}: is there already; expected a folder that is not")
@@ -106,7 +106,7 @@ def advise(
             asked,
             jobs,
             rounds,
-            monitor=_heard(bars, as_json),
+            monitor=bars if as_json else with_lines(bars, say),
             told=lambda race: None if as_json else _provisional(race),
             rate_error=rate_error / 100,
         )
@@ -124,15 +124,6 @@ def advise(
             of_router = lines.file(asked, found.first)
             if of_router is not None:
                 console.print(f"Router:    {page.parent / of_router[0]}", soft_wrap=True)
-
-
-def _heard(monitor: Monitor, as_json: bool) -> Monitor:
-    """Lines now and then where there are no bars."""
-    from aqmlab.bars import Bars
-    from aqmlab.progress import Both
-    from aqmlab.study.lines import Lines
-
-    return monitor if as_json or isinstance(monitor, Bars) else Both(monitor, Lines(say, "runs"))
 
 
 def _verified(found: Advice, as_json: bool) -> Verified:

@@ -14,19 +14,17 @@ from pathlib import Path
 from aqmlab import arguments, units
 from aqmlab import sweep as sweeps
 from aqmlab.agreement.agreements import Agreement
-from aqmlab.bars import Bars
 from aqmlab.claims import asked
 from aqmlab.errors import Interrupted
 from aqmlab.json_files import Json
 from aqmlab.laws import brought
-from aqmlab.progress import Both, Foreseen, Monitor, Silent, View, clock_text
+from aqmlab.progress import Foreseen, Monitor, Silent, View, clock_text
+from aqmlab.progress_lines import with_lines
 from aqmlab.results import store
-from aqmlab.runs.noted import Noted
 from aqmlab.study import curves, found, live, page
 from aqmlab.study.cells import Cell, Cells
 from aqmlab.study.definition import FULL, Study
 from aqmlab.study.found import Effort
-from aqmlab.study.lines import Lines
 from aqmlab.sweep import plan as plans
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.executor import Executor
@@ -117,7 +115,7 @@ def run(
     for line in (line for study in studies.values() if study.only for line in _part(study)):
         say(line)
     with _interruptible("stopped before the first run"):
-        heard = Foreseen(_heard(monitor, say))
+        heard = Foreseen(with_lines(monitor, say))
         kept = Kept()
         asked = [study.runs for study in studies.values()]
         tasks = plans.together(asked, jobs=jobs, monitor=heard, fresh=fresh, kept=kept)
@@ -197,12 +195,6 @@ def _make(
         for table in tables.values():
             table.write()
     return made
-
-
-def _heard(monitor: Monitor, say: Callable[[str], None]) -> Monitor:
-    """Lines beside a monitor that draws no bars."""
-    shown = monitor.heard if isinstance(monitor, Noted) else monitor
-    return monitor if isinstance(shown, Bars) else Both(monitor, Lines(say, "runs"))
 
 
 def _effort(one: _Planned, planned: Sequence[_Planned], made: _Made, wall_s: float) -> Effort:

@@ -1,4 +1,4 @@
-"""Lines that say how far the runs of a study are, where there is no terminal for bars."""
+"""Lines that say how far runs are, where there is no terminal for bars."""
 
 import itertools
 import threading
@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from aqmlab.progress import Silent, Size, clock_text
+from aqmlab.bars import Bars
+from aqmlab.progress import Both, Monitor, Silent, Size, clock_text
 from aqmlab.remaining import Remaining
+from aqmlab.runs.noted import Noted
 
 SAY_EVERY_S = 60.0
 """How often a line is said."""
@@ -61,3 +63,9 @@ class Lines(Silent):
         self._said = now
         ended, runs = self._remaining.ended, self._remaining.runs
         self._say(f"{ended} of {runs} {self._what}, {clock_text(self._remaining.left_s)} left")
+
+
+def with_lines(monitor: Monitor, say: Callable[[str], None]) -> Monitor:
+    """The monitor, and a line each minute beside it if it draws no bars."""
+    shown = monitor.heard if isinstance(monitor, Noted) else monitor
+    return monitor if isinstance(shown, Bars) else Both(monitor, Lines(say, "runs"))
