@@ -8,9 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from aqmlab import cli
+from aqmlab import cli, engine
 from aqmlab.command import sweep as sweep_command
 from aqmlab.sweep import failing, grid, offered, sweeps
+from conftest import NATIVE
 from grids import GRID, file, in_process
 
 __all__ = ["file", "in_process"]
@@ -125,6 +126,52 @@ def test_what_failed_is_named_by_what_its_points_have_in_common():
     assert line.startswith("web/pfifo/90mbit, seed 2; all 2 runs of web/pfifo/98mbit; ")
     assert line.endswith("; and 2 more runs of 1 more points: late")
     assert failing.points(failing_rows(one, other[1])) == {"web/pi/90mbit": 1, "web/pi/98mbit": 1}
+
+
+def test_findings_of_runs_are_said_by_what_their_points_have_in_common():
+    asked = points_of(GRID)
+    lost = "forward, {} of 60 lost packets were lost at pi's limit of 100p, and none were signalled by its law"
+    rows = [
+        {**row, "findings": lost.format(60 - row["seed"]) if "/pi/" in row["point"] else None} for row in failing_rows()
+    ]
+    assert failing.findings(rows, asked) == [f"all 4 runs at pi, the first: {lost.format(59)}"]
+    rows[0]["findings"] = "bulk: windows of 16 kB limit its 2 flows"
+    first, second = failing.findings(rows, asked)
+    assert first.startswith(f"{rows[0]['point']}, seed 1: bulk") and second.startswith("all 4 runs at pi")
+    assert failing.findings(failing_rows(), asked) == [], "as of a sweep of an older version"
+
+
+def test_a_sweep_says_that_a_discipline_was_a_drop_tail_queue(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    path = tmp_path / "short.toml"
+    path.write_text(SHORT)
+    assert cli.invoke(["sweep", str(path), "-o", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"short/pie, seed 1: forward, [\d,]+ of [\d,]+ lost packets were lost at pie's limit of 5p", said)
+    assert "it was a drop-tail queue." in said and "short/pfifo, seed" not in said
+    found = pl.read_parquet(tmp_path / "out" / "runs.parquet")
+    assert [row["findings"] is None for row in found.to_dicts()] == [True, False]
+
+
+SHORT = """
+name = "short"
+seeds = [1]
+[scenario]
+duration = "6s"
+warmup = "1s"
+link.rate = "20mbit"
+[[scenario.traffic]]
+kind = "bulk"
+flows = 10
+[[grid]]
+name = "short"
+[[grid.axis]]
+name = "aqm"
+value = [
+    { name = "pfifo", link.qdisc = { kind = "pfifo", limit = "5p" } },
+    { name = "pie", link.qdisc = { kind = "pie", limit = "5p" } },
+]
+"""
 
 
 def load_row(point: str, seed: int, offered_bps: float | None, error: float | None, demands: str) -> dict[str, Any]:

@@ -55,6 +55,9 @@ OF_USERS: tuple[Heading, ...] = (
 COMPLAINTS = 20
 """Lines of what failed at most."""
 
+FINDINGS = 8
+"""Lines of what was found in runs at most."""
+
 MARK = "!"
 """Behind a point of which a run failed a self-check."""
 
@@ -165,11 +168,20 @@ def show(out: Console, found: Finished) -> None:
         count = sum(failed.values())
         said = f"{count} run{'s' * (count > 1)} of the points with {MARK} failed a self-check."
         out.print(Text(f"{said} Column self_checks_failed of {found.table.name} has which.", style="yellow"))
+    for line in _few(failing.findings(found.rows, sweep.points), found):
+        out.print(Text(f"{line}.", style="yellow"), soft_wrap=True)
     if line := offered.off_said(found.facts.get("offered")):
         out.print(Text(line, style="yellow"), soft_wrap=True)
     out.print(_effort(found), style="dim")
     if found.rows:
         out.print(f"\nRows in {found.table}", markup=False, soft_wrap=True)
+
+
+def _few(lines: Sequence[str], found: Finished) -> list[str]:
+    """The first of them, and where the rest stands."""
+    more = len(lines) - FINDINGS
+    rest = [f"And {more} more such lines: column findings of {found.table.name}"] if more > 0 else []
+    return [*lines[:FINDINGS], *rest]
 
 
 def _ways(found: Finished, link: str = "") -> list[str]:

@@ -12,7 +12,6 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.laws import brought, forms
-from aqmlab.results import at_limit, empty, held_back, settled
+from aqmlab.results import seen, settled
 from aqmlab.results.digests import left_out_of, table_digest
 from aqmlab.results.result import Result
 from aqmlab.results.summaries import merge_summaries, void_of
@@ -318,7 +317,7 @@ def finish_run(
             },
             "calibration": list(calibrations),
             "reached": [asdict(reached) for reached in resolved.reached],
-            "findings": _findings(tree, summary, laws),
+            "findings": [*seen.of(tree, summary), *_interpreted(laws)],
             "reckoned_memory_bytes": sum(need.bytes for need in resolved.memory),
             "wall_s": wall_s,
             **({"laws": laws} if laws else {}),
@@ -329,12 +328,6 @@ def finish_run(
     )
     _make_way(final)
     partial.rename(final)
-
-
-def _findings(tree: Tree, summary: Json, laws: Sequence[Json]) -> list[str]:
-    """What is to be known before figures are taken for the link's, in a line each."""
-    seen = (part.seen(tree, summary) for part in (empty, at_limit, held_back))
-    return [*chain.from_iterable(seen), *_interpreted(laws)]
 
 
 def _make_way(final: Path) -> None:
@@ -400,7 +393,7 @@ def finish_replications(folder: Path, names: Sequence[str]) -> None:
             "reached": [
                 dict(found, run=name) for name, run in zip(names, runs, strict=True) for found in _reached(run)
             ],
-            "findings": _findings(tree, summary, laws),
+            "findings": [*seen.of(tree, summary), *_interpreted(laws)],
             "wall_s": sum(run.manifest["wall_s"] for run in runs),
             "self_checks": found,
             "settled": [{"run": name, **(run.runs[0].settled or {})} for name, run in zip(names, runs, strict=True)],

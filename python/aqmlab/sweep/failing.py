@@ -1,4 +1,4 @@
-"""Which runs of a sweep are not what they claim to be, by what their points have in common."""
+"""Which runs of a sweep are not what they claim to be, or say less than they seem to, by what their points share."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -38,17 +38,24 @@ def not_made(found: Finished) -> list[str]:
     What differs by its numbers alone, as by the time at which it happened, is one thing, in the words of the first run.
     """
     every: list[Row] = [{"grid": point.grid, "point": point.name, "seed": seed} for point, seed in found.sweep.runs]
-    at = {point.name: dict(point.at) for point in found.sweep.points}
-    each: dict[str, list[Row]] = {}
-    words: dict[str, list[str]] = {}
-    for failure in found.failed:
-        row = {"grid": failure.grid, "point": failure.point, "seed": failure.seed}
-        kind = _NUMBER.sub("", failure.message)
-        each.setdefault(kind, []).append(row)
-        words.setdefault(kind, []).append(failure.message)
+    each = [({"grid": one.grid, "point": one.point, "seed": one.seed}, one.message) for one in found.failed]
+    return _by_kind(each, every, found.sweep.points)
+
+
+def findings(rows: Sequence[Row], asked: Sequence[Point]) -> list[str]:
+    """The same of what is to be known before figures of runs are taken for those of links and disciplines."""
+    return _by_kind([(row, row["findings"]) for row in rows if row.get("findings")], rows, asked)
+
+
+def _by_kind(each: Sequence[tuple[Row, str]], rows: Sequence[Row], asked: Sequence[Point]) -> list[str]:
+    at = {point.name: dict(point.at) for point in asked}
+    kinds: dict[str, list[tuple[Row, str]]] = {}
+    for row, words in each:
+        kinds.setdefault(_NUMBER.sub("", words), []).append((row, words))
     return [
-        f"{where(failed, every, at)}{', the first' if len(set(words[kind])) > 1 else ''}: {words[kind][0]}"
-        for kind, failed in each.items()
+        f"{where([row for row, _ in own], rows, at)}"
+        f"{', the first' if len({words for _, words in own}) > 1 else ''}: {own[0][1]}"
+        for own in kinds.values()
     ]
 
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from aqmlab import links
 from aqmlab.json_files import Json
-from aqmlab.results import store
+from aqmlab.results import seen, store
 from aqmlab.sweep import offered
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.grid import Point
@@ -67,6 +67,7 @@ def row(point: Point, seed: int, run: Condensed) -> Json:
         **{name.replace(".", "_"): value for name, value in run.of_parts.items()},
         "self_checks_hold": not failed,
         "self_checks_failed": "; ".join(f"{check['name']}: {check['detail']}" for check in failed) or None,
+        "findings": "; ".join(seen.of(run.scenario, run.summary)) or None,
         "demand_digest": run.demand_digest,
         "digest": run.digest,
         "wall_s": run.wall_s,
