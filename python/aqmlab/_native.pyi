@@ -129,6 +129,9 @@ def disciplines() -> str:
 def measures() -> str:
     """The catalogue of measures as JSON."""
 
+def known_as(name: str) -> str | None:
+    """What the field knows by a name that is none of a discipline here, in a line; None of other names."""
+
 def stacks() -> str:
     """The TCP stack profiles as JSON."""
 

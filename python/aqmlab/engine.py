@@ -310,6 +310,11 @@ def _disciplines(made_by: Any) -> list[dict[str, Any]]:
     return rows
 
 
+def known_as(name: str) -> str:
+    """What the field knows by a name that is none of a discipline here, and what comes nearest; empty of others."""
+    return native.known_as(name) or ""
+
+
 def stacks() -> list[dict[str, Any]]:
     """Every TCP stack profile: name, doc, values."""
     rows: list[dict[str, Any]] = json.loads(native.stacks())

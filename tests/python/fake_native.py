@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from aqmlab import scenario, toml_text
+from aqmlab._native import known_as as known_as
 from aqmlab._native import measures as measures
 from aqmlab._native import traffic_models as traffic_models
 

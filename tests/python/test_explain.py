@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aqmlab import cli, engine, near
+from aqmlab import cli, engine
 from aqmlab.errors import BadInput
 from aqmlab.tc.words import parse
 from aqmlab.vectors import reading
@@ -190,10 +190,3 @@ def test_what_the_field_calls_so_is_said(name: str, part: str, capsys: pytest.Ca
     assert said.startswith(f"aqmlab: explain {name}: ") and part in said and "did you mean" not in said
     with pytest.raises(BadInput, match=re.escape(part)):
         parse(f"{name} limit 20")
-
-
-def test_no_such_name_is_one_that_is_here() -> None:
-    here = {alias for row in engine.disciplines() for alias in (row["name"], *row.get("aliases", []))}
-    assert all(near.elsewhere(name) == "" for name in here - {"droptail"})
-    for said in near.ELSEWHERE.values():
-        assert any(re.search(rf"\b{name}\b", said) for name in here)

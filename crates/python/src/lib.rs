@@ -157,6 +157,12 @@ fn disciplines() -> String {
     catalogues::disciplines().to_string()
 }
 
+/// What the field knows by a name that is none of a discipline here, in a line; `None` of other names.
+#[pyfunction]
+fn known_as(name: &str) -> Option<&'static str> {
+    scenario::known_as(name)
+}
+
 /// The TCP stack profiles as JSON.
 #[pyfunction]
 fn stacks() -> String {
@@ -213,6 +219,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(equilibrium, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(disciplines, module)?)?;
+    module.add_function(wrap_pyfunction!(known_as, module)?)?;
     module.add_function(wrap_pyfunction!(stacks, module)?)?;
     module.add_function(wrap_pyfunction!(controllers, module)?)?;
     module.add_function(wrap_pyfunction!(measures, module)?)?;

@@ -95,7 +95,13 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     let names = kinds::rows().iter().map(|row| row.name).chain([HOMES]).enumerate();
     let names: Vec<_> = names.map(|(place, name)| (name, place)).collect();
     let expected = format!("one of {}", names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "));
-    let place = block.require("kind", &expected, |entry| entry.word(&names))?;
+    let place = block.require("kind", &expected, |entry| {
+        let meant = |word: &str| kinds::rows().iter().find(|row| row.called.contains(&word)).map(|row| row.name);
+        match entry.text().ok().and_then(meant) {
+            Some(meant) => Err(entry.expected(format!("{expected}; did you mean {meant}?"))),
+            None => entry.word(&names),
+        }
+    })?;
     let kind = &kinds::rows()[place];
     if kind.speaks_tcp {
         hosts::refuse_former(&block)?;

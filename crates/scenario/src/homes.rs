@@ -41,6 +41,7 @@ const BACKUPS: Key = share("backups", "0.05", "uploads of a home that do not end
 /// What is known of such a block, for catalogues.
 pub const ROW: Row = Row {
     name: HOMES,
+    called: &[],
     speaks_tcp: true,
     is_recorded: false,
     direction: (Direction::Forward, ""),

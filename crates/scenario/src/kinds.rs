@@ -152,6 +152,8 @@ impl<W> Asked<W> {
 pub struct Row {
     /// Its `kind` in a block.
     pub name: &'static str,
+    /// What others call it, where that is none of the names here.
+    pub called: &'static [&'static str],
     /// Whether its hosts speak TCP.
     pub speaks_tcp: bool,
     /// Whether all its blocks ask for what `aqmlab record` can write down.

@@ -25,6 +25,7 @@ mod hosts;
 mod impairments;
 mod kept;
 mod kinds;
+mod known_as;
 mod law;
 mod link;
 mod live;
@@ -50,6 +51,7 @@ pub use kinds::{
     Bulk, Cbr, Key, Model, OnOff, Poisson, Probes, Reached, Readers, Replay, Row, Sessions, Takes, Tmix, UdpPoisson,
     UdpTrace, Users, Video, Web, Workload, rows as kinds,
 };
+pub use known_as::{known_as, names as known_as_names};
 pub use live::{Capture, Family, Live, Maker};
 pub use network::Built;
 pub use resolve::{LoadRequest, Resolved, resolve, resolve_with};

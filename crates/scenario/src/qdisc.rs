@@ -2,6 +2,7 @@
 
 use crate::document::{self, Data, Files, Node, Place};
 use crate::error::Error;
+use crate::known_as::known_as;
 use crate::law;
 use crate::scenario::QdiscSpec;
 use crate::section::{Context, Entry, Section};
@@ -18,8 +19,7 @@ const DEFAULT: &str = "pfifo";
 const REDS: &[&str] = &["red", "ared", "choke"];
 /// Disciplines of which tc's words for fair queueing hold.
 const FAIR: &[&str] = &["fq_codel", "fq_pie"];
-/// Words of tc and of papers, the disciplines of which they would be keys, and what to write instead. A word without
-/// disciplines would itself be one.
+/// Words of tc and of papers, the disciplines of which they would be keys, and what to write instead.
 const WORDS: &[(&str, &[&str], &str)] = &[
     ("memlimit", &["cake"], "tc's memlimit is limit here, such as limit = \"4mb\""),
     ("memory_limit", FAIR, "there is no limit on memory; limit may be in bytes of packets"),
@@ -35,7 +35,6 @@ const WORDS: &[(&str, &[&str], &str)] = &[
     ("drop_enqueue", &["dualpi2"], "tc's drop_enqueue is drop_early = true here"),
     ("memlimit", &["dualpi2"], "there is no limit on memory; limit may be in bytes of packets"),
     ("th_len", &["step"], "th_len is min_qlen_step here, as in tc"),
-    ("rio_d", &[], "RIO-D is kind = \"rio\" with dialect = \"decoupled\""),
 ];
 
 /// Reads the discipline in `section`, for a link that tells it this rate or none. Errors name the discipline, which may
@@ -159,8 +158,8 @@ fn kind<'a>(section: &Section<'a>) -> Result<&'a Registered, Error> {
     names.push("or a law under fair queueing such as fq_red");
     let others = registry.own().flat_map(|entry| &entry.row().aliases).map(AsRef::as_ref);
     let fair = registry.fair().map(|entry| &*entry.row().name);
-    registry.find(name).ok_or_else(|| match WORDS.iter().find(|(word, kinds, _)| *word == name && kinds.is_empty()) {
-        Some((_, _, here)) => entry.error(format!("unknown discipline: {here}")),
+    registry.find(name).ok_or_else(|| match known_as(name) {
+        Some(said) => entry.error(format!("unknown discipline: {said}")),
         None => entry.unknown_word(name, &names, others.chain(fair)),
     })
 }

@@ -9,6 +9,7 @@ mod errors;
 mod homes;
 mod impairments;
 mod kernel;
+mod known_as;
 mod law;
 mod linux;
 mod linux_cake;

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aqmlab import engine, near, scenario, toml_text
+from aqmlab import engine, scenario, toml_text
 from aqmlab.command import completion
 from aqmlab.command import study as study_commands
 from aqmlab.command.verbs import AsJson, print_json
@@ -195,7 +195,7 @@ def _expected(name: str, known: Sequence[str]) -> str:
     """What a name that nobody knows was meant to be."""
     if said := forms.by_its_file(name, Path()):
         return said
-    if said := near.elsewhere(name):
+    if said := engine.known_as(name):
         return said
     alike = difflib.get_close_matches(name, known, n=2)
     if alike:

@@ -108,8 +108,8 @@ def _nobody_knows(name: str, known: Iterable[str]) -> str:
         return f"{forms.without_fair_queueing(bare, law is not None and law.kind == 'discipline')}; expected {bare}"
     if said := forms.by_its_file(name, Path()):
         return said
-    if known_as := near.elsewhere(name):
-        return f"{name}: {known_as}"
+    if said := engine.known_as(name):
+        return f"{name}: {said}"
     if meant := near.meant(name, known):
         return f"unknown discipline, {meant} {forms.NAMED.capitalize()}"
     others = "expected a scenario file, a result folder, or one of aqmlab list disciplines"

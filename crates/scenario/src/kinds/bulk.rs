@@ -41,6 +41,7 @@ const MAX_PACING_RATE: Key = Key {
 impl Kind for Bulk {
     const ROW: Row = Row {
         name: "bulk",
+        called: &["tcp", "ftp", "iperf", "iperf3", "greedy", "download", "downloads", "upload", "elephant"],
         speaks_tcp: true,
         is_recorded: false,
         direction: (Direction::Forward, OF_DATA),

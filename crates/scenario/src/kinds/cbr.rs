@@ -31,6 +31,7 @@ const PACKET: Key = Key::packet("573b");
 impl Kind for Cbr {
     const ROW: Row = Row {
         name: "cbr",
+        called: &["udp", "voip", "voice", "call", "calls"],
         models: &[Model {
             name: "",
             doc: "Unresponsive UDP packets at a constant rate",

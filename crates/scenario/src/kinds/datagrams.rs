@@ -14,6 +14,7 @@ use traffic::Datagram;
 /// What the rows of unresponsive packets have in common.
 pub(crate) const UNRESPONSIVE: Row = Row {
     name: "",
+    called: &[],
     speaks_tcp: false,
     is_recorded: false,
     direction: (Direction::Forward, super::keys::OF_PACKETS),

@@ -60,6 +60,7 @@ const OFF: Key = Key { name: "off", doc: "how long it is off", ..ON };
 impl Kind for OnOff {
     const ROW: Row = Row {
         name: "onoff",
+        called: &["pareto", "bursts"],
         models: &[Model {
             name: "",
             doc: "Unresponsive UDP packets at a constant rate, at times: on and off periods of any distribution",

@@ -41,6 +41,7 @@ const REQUEST: Key = Key {
 impl Kind for Poisson {
     const ROW: Row = Row {
         name: "poisson",
+        called: &["short", "mice", "arrivals"],
         speaks_tcp: true,
         is_recorded: true,
         direction: (Direction::Forward, OF_RESPONSES),

@@ -43,6 +43,7 @@ const PACKET: Key = Key::packet("200b");
 impl Kind for Probes {
     const ROW: Row = Row {
         name: "probe",
+        called: &["ping", "icmp", "irtt"],
         applications: &["calls", "games"],
         models: &[Model {
             name: "",

@@ -42,6 +42,7 @@ const LINE: &str = "expected connection,at_s,direction,rtt_s,request_bytes,respo
 impl Kind for Replay {
     const ROW: Row = Row {
         name: "replay",
+        called: &["recorded"],
         speaks_tcp: true,
         is_recorded: false,
         // As recorded.

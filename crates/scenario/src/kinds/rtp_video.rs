@@ -103,6 +103,7 @@ const VARIATION: Key = Key {
 impl Kind for RtpVideo {
     const ROW: Row = Row {
         name: "rtp_video",
+        called: &["rtp", "webrtc", "conference", "videoconference", "video_call"],
         speaks_tcp: false,
         is_recorded: false,
         direction: (Direction::Forward, "which way the video flows; reports flow back"),

@@ -80,6 +80,7 @@ const LOSS: Key = Key {
 impl Kind for Tmix {
     const ROW: Row = Row {
         name: "tmix",
+        called: &["vectors"],
         speaks_tcp: true,
         is_recorded: false,
         direction: (Direction::Forward, "which way the data of those flows who did not open the connection"),

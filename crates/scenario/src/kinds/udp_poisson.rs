@@ -41,6 +41,7 @@ const PACKET: Key = Key {
 impl Kind for UdpPoisson {
     const ROW: Row = Row {
         name: "udp-poisson",
+        called: &[],
         models: &[Model {
             name: "",
             doc: "Unresponsive UDP packets at random instants: the arrivals of M/M/1 and M/D/1",

@@ -37,6 +37,7 @@ const AT_ONCE: Key = Key { default: "0s", ..START };
 impl Kind for UdpTrace {
     const ROW: Row = Row {
         name: "udp-trace",
+        called: &["trace"],
         models: &[Model {
             name: "",
             doc: "Unresponsive UDP packets as they are written down in a file",

@@ -89,6 +89,7 @@ const REQUEST_BYTES: u32 = 420;
 impl Kind for Video {
     const ROW: Row = Row {
         name: "video",
+        called: &["hls", "dash", "abr", "streaming", "vod"],
         speaks_tcp: true,
         is_recorded: false,
         direction: (Direction::Forward, OF_RESPONSES),

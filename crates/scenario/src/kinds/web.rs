@@ -65,6 +65,7 @@ const MODELS: &[Model] = &[
 impl Kind for Web {
     const ROW: Row = Row {
         name: "web",
+        called: &["http", "https", "www", "pages", "browsing"],
         speaks_tcp: true,
         is_recorded: true,
         // The web studies loaded both directions of the link alike.
