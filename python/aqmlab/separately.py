@@ -1,4 +1,4 @@
-"""The parts of a comparison, each by itself: links, blocks of exchanges and of endless flows, probes each way.
+"""The parts of a comparison, each by itself: links, blocks of exchanges and of endless flows, probes by their ways.
 
 A mean over blocks of different kinds is that of none of them: what is good for web users may be paid by transfers.
 Where there is one link, one block, or probes one way only, the tables of the whole show it already.
@@ -41,6 +41,14 @@ PROBES: tuple[Heading, ...] = (
     ("loss against\nbaseline, points", "difference", "difference_to_baseline.loss_ratio"),
     ("99 % against\nbaseline, ms", "difference_s", "difference_to_baseline.one_way_delay_s.p99"),
 )
+ROUND_TRIPS: tuple[Heading, ...] = (
+    ("median\nms", "s", "rtt_s.p50"),
+    ("99 %\nms", "s", "rtt_s.p99"),
+    ("round trips\na minute", "count", "per_minute"),
+    ("99 % against\nbaseline, ms", "difference_s", "difference_to_baseline.rtt_s.p99"),
+)
+OF_ROUND_TRIPS = """A round trip is a probe and the answer that would have left when it arrived; a minute has 60 s ÷ \
+their mean without the slowest 5 %, under the load of the scenario."""
 
 
 @dataclass(frozen=True)
@@ -212,10 +220,16 @@ def _completed(column: Column, block: int) -> float:
 
 
 def _probes(found: Comparison) -> list[Part]:
-    """A table for each direction of probes."""
-    return [
-        _part(found, f"probes.{links.WAYS[way]}", title, PROBES, together(found)) for way, title in ways(found).items()
-    ]
+    """A table for each direction of probes, and one there and back."""
+    titles = ways(found)
+    if not titles:
+        return []
+    note = together(found)
+    parts = [_part(found, f"probes.{links.WAYS[way]}", title, PROBES, note) for way, title in titles.items()]
+    if not any(_has(column, f"{named.ROUND_TRIP}.per_minute") for column in found.columns):
+        return parts
+    note = " ".join(filter(None, (note, OF_ROUND_TRIPS)))
+    return [*parts, _part(found, named.ROUND_TRIP, "Probes there and back", ROUND_TRIPS, note)]
 
 
 def together(found: Comparison) -> str:

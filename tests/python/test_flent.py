@@ -97,15 +97,6 @@ dscp = "CS1"
         assert np.mean(series.values) == pytest.approx(mean, rel=1e-6), name
 
 
-def test_a_ping_is_the_way_there_and_back_and_none_where_one_was_lost() -> None:
-    import polars as pl
-
-    there = pl.DataFrame({"sent_s": [0.0, 1.0, 2.0], "delay_s": [0.1, None, 0.1]})
-    back = pl.DataFrame({"sent_s": [0.1, 1.1, 2.1], "delay_s": [0.2, 0.2, None]})
-    found = flent._round_trips("Ping", there, back)
-    assert found.values[0] == pytest.approx(300) and np.isnan(found.values[1:]).all()
-
-
 def test_values_stand_between_samples_and_nowhere_else() -> None:
     series = Series("x", "ms", np.array([1.0, 2.0]), np.array([10.0, 20.0]))
     assert flent._at(series, np.array([0.5, 1.0, 1.5, 2.0, 2.5])) == [None, 10.0, 15.0, 20.0, None]

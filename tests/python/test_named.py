@@ -92,7 +92,14 @@ def test_what_a_page_has_can_be_asked_for_by_name(found: Comparison) -> None:
         tables.add(table)
     assert {
         *("measures", "difference_to_baseline", "goodput", "traffic.2", "traffic.3", "applications.calls"),
-        *("probes.forward", "probes.reverse", "links.cable.forward", "links.cable.reverse", "links.core.forward"),
+        *(
+            "probes.forward",
+            "probes.reverse",
+            "probes.round_trip",
+            "links.cable.forward",
+            "links.cable.reverse",
+            "links.core.forward",
+        ),
     } <= tables
 
 
@@ -106,7 +113,7 @@ def test_what_a_page_has_can_be_asked_for_by_name(found: Comparison) -> None:
         (
             "nothing like it",
             r"expected one of utilisation, .*; forward\. or reverse\. before .*; links\.NAME\.forward\. .*; "
-            r"traffic\.N\. .*as in traffic\.2\.completed; probes\.forward\. .*; "
+            r"traffic\.N\. .*as in traffic\.2\.completed; probes\.forward\., .*; "
             r"applications\.NAME\. .*applications\.calls\.mos_mean",
         ),
     ],

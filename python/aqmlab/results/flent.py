@@ -25,7 +25,7 @@ import polars as pl
 from aqmlab import engine, links, units
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
-from aqmlab.results import store
+from aqmlab.results import round_trips, store
 from aqmlab.results.run import Run
 from aqmlab.statistics import Array
 
@@ -150,26 +150,15 @@ def _pings(run: Run) -> list[Series]:
     if not (run.folder / "probes.parquet").exists():
         return []
     found: list[Series] = []
-    probes = run.probes
     for place, block in enumerate(run.scenario["traffic"]):
         if block["kind"] != "probe":
             continue
         is_icmp = units.quantity(str(block["packet"])) == (ICMP_BYTES, "bytes")
         name = f"Ping (ms) {'ICMP' if is_icmp else f'UDP {_called(block)}'}"
-        there, back = (
-            probes.filter((pl.col("traffic") == place) & (pl.col("direction") == way)).sort("sent_s") for way in (0, 1)
-        )
-        if there.height and back.height and name not in [one.name for one in found]:
-            found.append(_round_trips(name, there, back))
+        sent, rtt = round_trips.of_block(run.probes, place)
+        if sent.size and name not in [one.name for one in found]:
+            found.append(Series(name, "ms", sent, 1e3 * rtt))
     return found
-
-
-def _round_trips(name: str, there: pl.DataFrame, back: pl.DataFrame) -> Series:
-    sent, delay = there["sent_s"].to_numpy(), there["delay_s"].to_numpy()
-    back_at, back_delay = back["sent_s"].to_numpy(), back["delay_s"].to_numpy()
-    # What was lost has no delay, and neither has a ping that would be answered between it and the next.
-    answered = np.interp(sent + np.nan_to_num(delay), back_at, back_delay)
-    return Series(name, "ms", sent, 1e3 * (delay + answered))
 
 
 def _at(series: Series, x_values: Array) -> list[float | None]:

@@ -14,7 +14,7 @@ import polars as pl
 
 from aqmlab import engine, links, near, statistics
 from aqmlab.errors import BadInput
-from aqmlab.results import by_application, held_back, ways
+from aqmlab.results import by_application, held_back, round_trips, ways
 from aqmlab.results.exchanges import CDF_TIMES
 from aqmlab.results.run import Run
 from aqmlab.results.window import MEASURES, OF_WAY, QUOTIENTS, Window
@@ -25,6 +25,9 @@ AT = int(np.searchsorted(CDF_TIMES, WITHIN_S))
 
 TRAFFIC, PROBES, APPLICATIONS = APART = ("traffic", "probes", "applications")
 """What names of numbers begin with that are of a part of the traffic."""
+
+ROUND_TRIP = f"{PROBES}.round_trip"
+"""The same of probes there and back."""
 
 
 class Numbers:
@@ -116,7 +119,7 @@ class Numbers:
 
     @cached_property
     def _of_probes(self) -> Mapping[str, float | None]:
-        """The share of packets lost in each direction, with median and 99 % of the others' one-way delays."""
+        """The share of packets lost in each direction, median and 99 % of the others' one-way delays; round trips."""
         if not (self.run.folder / "probes.parquet").exists():
             return {}
         delay = pl.col("delay_s")
@@ -130,12 +133,14 @@ class Numbers:
             )
             .collect()
         )
-        return {
+        one_way = {
             f"{PROBES}.{links.WAYS[row['direction']]}.{name}": float("nan") if value is None else float(value)
             for row in rows.sort("direction").iter_rows(named=True)
             for name, value in row.items()
             if name != "direction"
         }
+        there_and_back = round_trips.figures(self.run.probes) if rows.height > 1 else {}
+        return one_way | {f"{ROUND_TRIP}.{name}": value for name, value in there_and_back.items()}
 
 
 def _completes(run: Run, block: int) -> bool:
@@ -267,7 +272,7 @@ def _families(known: Sequence[str]) -> str:
 
 _WORDS = {
     TRAFFIC: "traffic.N. before a number of block N of the traffic",
-    PROBES: "probes.forward. or probes.reverse. before one of probes that way",
+    PROBES: "probes.forward., probes.reverse. or probes.round_trip. before one of probes that way",
     APPLICATIONS: "applications.NAME. before one of an application",
 }
 """How the names are made of numbers that are of a part of the traffic."""

@@ -18,8 +18,8 @@ SOURCES = (
         "results/exchanges.py",
     ),
     *("results/felt.py", "results/held_back.py", "results/named.py", "results/pages.py", "results/result.py"),
-    *("results/run.py", "results/seen.py", "results/settled.py", "results/store.py", "results/summaries.py"),
-    *("results/times.py", "results/video.py", "results/ways.py", "results/window.py"),
+    *("results/round_trips.py", "results/run.py", "results/seen.py", "results/settled.py", "results/store.py"),
+    *("results/summaries.py", "results/times.py", "results/video.py", "results/ways.py", "results/window.py"),
     *("sweep/condensed.py", "sweep/work.py"),
 )
 """What between them turn tables into what is kept of a run, and laws into functions: below the package's folder."""
