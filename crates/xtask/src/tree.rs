@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders that hold what was built, cached or measured.
-const NOT_OURS: &[&str] = &["target", "results", "dist", "__pycache__", "proptest-regressions"];
+/// Folders that hold what was built or cached, wherever they are.
+const BUILT: &[&str] = &["target", "__pycache__", "proptest-regressions"];
+/// Folders of the root that hold what was built or measured.
+const MADE: &[&str] = &["results", "dist"];
 
 /// The root of the repository.
 pub fn root() -> PathBuf {
@@ -40,7 +42,8 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_hidden = name.starts_with('.') && !matches!(name, ".ci" | ".gitignore");
         // What a link leads to is found where it lies.
-        if is_hidden || NOT_OURS.contains(&name) || path.is_symlink() {
+        let is_made = BUILT.contains(&name) || (MADE.contains(&name) && folder == root());
+        if is_hidden || is_made || path.is_symlink() {
             continue;
         }
         if path.is_dir() {
