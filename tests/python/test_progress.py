@@ -7,9 +7,9 @@ from rich.console import Console
 from aqmlab.bars import Bars
 from aqmlab.engine import Load
 from aqmlab.progress import Both, Foreseen, Silent, Size, announce
-from aqmlab.progress_lines import Lines
 from aqmlab.remaining import Remaining
 from aqmlab.runs.cost import expected_bits
+from aqmlab.runs.progress_lines import Lines
 
 
 def test_bars_show_percent_time_rate_and_time_left():

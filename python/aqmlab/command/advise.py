@@ -96,7 +96,7 @@ def advise(
     """
     from aqmlab.advice import advising, lines, question, words
     from aqmlab.errors import BadInput
-    from aqmlab.progress_lines import with_lines
+    from aqmlab.runs.progress_lines import with_lines
 
     if out is not None and out.exists():
         raise BadInput(f"-o {out}: is there already; expected a folder that is not")

@@ -19,8 +19,8 @@ from aqmlab.errors import Interrupted
 from aqmlab.json_files import Json
 from aqmlab.laws import brought
 from aqmlab.progress import Foreseen, Monitor, Silent, View, clock_text
-from aqmlab.progress_lines import with_lines
 from aqmlab.results import store
+from aqmlab.runs.progress_lines import with_lines
 from aqmlab.study import curves, found, live, page
 from aqmlab.study.cells import Cell, Cells
 from aqmlab.study.definition import FULL, Study
