@@ -33,9 +33,6 @@ from aqmlab.vectors import ACCEPTOR, INITIATOR, Unit, Vector, write
 TARGET = Path(__file__).parents[1] / "examples/vectors/internet2-like.cvec"
 SEED = 20_040_601
 SPAN_S = 300
-TOTAL_BYTES = 375e6
-"""10 Mb/s over the five minutes: scaled up or down by the scenario's `load`."""
-
 SHARES = {"http": 0.107, "ftp": 0.160, "smtp": 0.015, "nntp": 0.257, "p2p": 0.461}
 """Of the bytes: 9.5, 14.2, 1.3, 22.8 and 40.9 of the 88.7 % that are TCP."""
 

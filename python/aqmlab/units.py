@@ -77,9 +77,9 @@ def say_rate(bps: float, digits: int = 4) -> str:
     return f"{significant(bps / size, digits) if abs(bps) >= 1e-3 else 0} {unit}"
 
 
-def say_rates(rates: tuple[float, float], digits: int = 4) -> str:
+def say_rates(rates: tuple[float, float]) -> str:
     """The rates of a link forward and in reverse to be read: `100 Mb/s`, `50 Mb/s forward and 10 Mb/s in reverse`."""
-    forward, reverse = (say_rate(bps, digits) for bps in rates)
+    forward, reverse = (say_rate(bps) for bps in rates)
     return forward if forward == reverse else f"{forward} forward and {reverse} in reverse"
 
 

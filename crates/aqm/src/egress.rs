@@ -130,12 +130,6 @@ impl<P: Packet> Egress<P> {
         self.between.get_or_insert_with(|| Box::new(Between { server: Server::Constant, device: None, told: None }))
     }
 
-    /// Has each packet take `bytes` more of the link than its size: framing, preamble, gaps.
-    #[must_use]
-    pub fn with_overhead(self, bytes: u32) -> Self {
-        self.with_framing(Framing { overhead: bytes, ..Framing::default() })
-    }
-
     /// Has each packet take what its framing says of the link.
     #[must_use]
     pub fn with_framing(mut self, framing: Framing) -> Self {

@@ -6,7 +6,7 @@
 //! batch means, as in the tests of theory, and half a packet's time, by which an arriving packet's wait exceeds what is
 //! ahead of it in the queue; each bound says how small those must be.
 
-use crate::common::{Deaf, Parcel, built};
+use crate::common::{Deaf, Parcel, built, estimate};
 use aqm::Egress;
 use base::{Ecn, Rate, Stream, Time, maths};
 
@@ -14,17 +14,6 @@ const RATE: Rate = Rate::from_bps(100_000_000);
 const SIZE: u32 = 1000;
 /// Seconds that a packet takes.
 const SERVICE_S: f64 = 8e-5;
-const BATCHES: usize = 50;
-
-/// Mean and standard error of consecutive samples.
-fn estimate(samples: &[f64]) -> (f64, f64) {
-    let chunks = samples.chunks_exact(samples.len() / BATCHES);
-    let means: Vec<f64> = chunks.map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64).collect();
-    let n = means.len() as f64;
-    let mean = means.iter().sum::<f64>() / n;
-    (mean, (means.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0) / n).sqrt())
-}
-
 #[test]
 fn controllers_of_the_waiting_time_settle_at_their_target() {
     let settled = [

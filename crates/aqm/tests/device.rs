@@ -3,7 +3,7 @@
 use crate::common::{Parcel, Recorder, Told, built};
 use aqm::param::Kind;
 use aqm::qdisc::fifo::Limit;
-use aqm::{Cause, Delivery, Egress, Tap, registry};
+use aqm::{Cause, Delivery, Egress, Framing, Tap, registry};
 use base::{Ecn, Rate, Span, Stream, Time};
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -101,7 +101,8 @@ fn of_a_limit_in_bytes_one_packet_may_exceed() {
 
 #[test]
 fn overhead_takes_time_and_no_room() {
-    let mut link = link(Some(Limit::Bytes(1_500)), "pfifo", &[("limit", "100p")]).with_overhead(1_000);
+    let mut link = link(Some(Limit::Bytes(1_500)), "pfifo", &[("limit", "100p")])
+        .with_framing(Framing { overhead: 1_000, ..Framing::default() });
     let (delivered, _) = run(&mut link, &[(0, 1_000); 3]);
     assert_eq!(delivered, [(0, 2 * MS, 0), (1, 4 * MS, 2 * MS), (2, 6 * MS, 4 * MS)]);
     (0..3).for_each(|number| link.offer(parcel(number, 1_000), at(3_600_001 * MS), &mut Recorder::default()));

@@ -3,22 +3,11 @@
 //!
 //! Means are compared within four standard errors from batch means, as in the tests of theory.
 
-use crate::common::{self, Deaf, Parcel, built};
+use crate::common::{self, Deaf, Parcel, built, estimate};
 use aqm::law::sred::Sred;
 use aqm::registry::Site;
 use aqm::{Arrival, Backlog, Egress, Law};
 use base::{Ecn, FlowKey, Rate, Stream, Time, maths};
-
-const BATCHES: usize = 50;
-
-/// Mean and standard error of consecutive samples.
-fn estimate(samples: &[f64]) -> (f64, f64) {
-    let chunks = samples.chunks_exact(samples.len() / BATCHES);
-    let means: Vec<f64> = chunks.map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64).collect();
-    let n = means.len() as f64;
-    let mean = means.iter().sum::<f64>() / n;
-    (mean, (means.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0) / n).sqrt())
-}
 
 /// The share of steps that go up when BLUE signals with `p` before an M/M/1/K queue offered `load` times its rate.
 ///

@@ -5,7 +5,7 @@ use crate::common::Told;
 use crate::operations::{Parcel, Recorder, Setup};
 use aqm::param::{Length, Text};
 use aqm::registry::{self, Row, Site};
-use aqm::{Counts, Delivery, Due, Egress, Gauges, Packet};
+use aqm::{Counts, Delivery, Due, Egress, Framing, Gauges, Packet};
 use base::{Ecn, Span, Stream, Time};
 use proptest::prelude::*;
 
@@ -65,7 +65,8 @@ fn setup() -> impl Strategy<Value = Setup> {
 fn link(row: &Row<Text>, setup: &Setup) -> Egress<Parcel> {
     let (rate, values) = (setup.rate(), setup.completed(row, setup.given(row)));
     let site = Site { rate, stream: Stream::named(setup.seed, "stretches") };
-    Egress::new(rate, registry::build(&row.name, &values, site)).with_overhead(38)
+    Egress::new(rate, registry::build(&row.name, &values, site))
+        .with_framing(Framing { overhead: 38, ..Framing::default() })
 }
 
 fn state(link: &Egress<Parcel>, at: Time) -> State {

@@ -1,7 +1,7 @@
 //! A link whose rate is a trace's: worked out by hand, and against a plain reading of what mm-link does.
 
 use crate::common::{Deaf, Parcel, built};
-use aqm::{Egress, Trace};
+use aqm::{Egress, Framing, Trace};
 use base::{Ecn, Rate, Span, Stream, Time};
 use std::collections::VecDeque;
 
@@ -78,7 +78,10 @@ fn opportunities_at_one_instant_deliver_one_after_the_other() {
 fn overhead_takes_its_part_of_an_opportunity() {
     let packets = [(0, 1_462), (0, 1_463)];
     // 1462 and 38 bytes are an opportunity; 1463 and 38 are one byte more.
-    let ends: Vec<u64> = delivered(fifo(&[1]).with_overhead(38), &packets).iter().map(|&(_, at, _)| at).collect();
+    let ends: Vec<u64> = delivered(fifo(&[1]).with_framing(Framing { overhead: 38, ..Framing::default() }), &packets)
+        .iter()
+        .map(|&(_, at, _)| at)
+        .collect();
     assert_eq!(ends, [1_000, 3_000]);
 }
 

@@ -2,7 +2,7 @@
 //! traffic, and not by a wide margin. And what losing the oldest packet does to those that are sent.
 
 use crate::common::{Deaf, Parcel, built};
-use aqm::{Cause, Egress, Headers, Qdisc, Tap};
+use aqm::{Cause, Egress, Framing, Headers, Qdisc, Tap};
 use base::{Ecn, Rate, Stream, Time, maths};
 use std::collections::VecDeque;
 
@@ -191,7 +191,8 @@ impl Headers<Parcel> for Lost {}
 /// with 38 of framing. Returns what each lost and was delivered, and the longest wait of the first, in packets.
 fn flood(name: &str, written: &[(&str, &str)], share: f64) -> (Lost, [u64; 2], f64) {
     let service_s = 1038.0 / CAPACITY;
-    let mut egress = Egress::new(RATE, qdisc(name, written)).with_overhead(38);
+    let mut egress =
+        Egress::new(RATE, qdisc(name, written)).with_framing(Framing { overhead: 38, ..Framing::default() });
     let mut next_s = [0.0, 0.0003];
     let gaps_s = [service_s / share, service_s / 2.0];
     let (mut lost, mut delivered, mut longest_s) = (Lost([0; 2]), [0; 2], 0.0_f64);

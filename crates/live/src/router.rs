@@ -134,12 +134,6 @@ impl<C: Clock> Router<C> {
         &mut self.network
     }
 
-    /// The devices, for the next router.
-    pub fn into_ports(mut self) -> [Tun; 2] {
-        self.ports.truncate(2);
-        self.ports.try_into().expect("the hosts' two are the first")
-    }
-
     /// Carries packets until the clock says `until`, or somebody wants it to `stop`.
     ///
     /// # Errors

@@ -230,7 +230,7 @@ fn one_side_is_captured_without_the_other() {
         (Sides { before: false, after: true }, ["forward, after the queue", "reverse, after the queue"]),
     ] {
         let path = place("side.pcapng");
-        let mut capture = Capture::create(&path, &scenario, sides, live::capture::SNAP).expect("it can be made");
+        let mut capture = Capture::create(&path, &scenario, sides, 128).expect("it can be made");
         for side in [0, 1] {
             let packet = datagram(40, Ecn::NotEct, 7);
             capture.offered(side, &packet, Time::from_ns(1));

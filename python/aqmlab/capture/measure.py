@@ -52,9 +52,9 @@ class Measured:
             if first <= exchange.completed_ns < last and way in (None, exchange.way)
         ]
 
-    def response_times_s(self, way: int | None = None) -> npt.NDArray[np.float64]:
+    def response_times_s(self) -> npt.NDArray[np.float64]:
         """In order."""
-        return np.sort(np.array([exchange.response_time_s for exchange in self.exchanges(way)], dtype=np.float64))
+        return np.sort(np.array([exchange.response_time_s for exchange in self.exchanges()], dtype=np.float64))
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`."""

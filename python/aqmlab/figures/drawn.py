@@ -48,10 +48,10 @@ class Drawn:
     caption: str
     draw: Callable[[Sheet], Figure]
 
-    def as_format(self, format: str, sheet: Sheet = PAGE, dpi: float = PAPER_DPI) -> bytes:
+    def as_format(self, format: str, sheet: Sheet = PAGE) -> bytes:
         """The content of its file."""
         with mpl.rc_context(sheet.style(COLOURS)):
-            return _saved(self.draw(sheet), format, dpi)
+            return _saved(self.draw(sheet), format, PAPER_DPI)
 
     def save(self, path: str | Path, *, width: str = "column", size: str = SIZE, font: str = "") -> Path:
         """Writes it for a paper; the file's name says the format."""

@@ -148,3 +148,15 @@ pub fn read(param: &Param<Text>, text: &str) -> Result<Value, String> {
     param.admit(&value).map_err(|expected| format!("{} = {text}: expected {expected}", param.name))?;
     Ok(value)
 }
+
+/// Batches of which a mean and its error are reckoned.
+const BATCHES: usize = 50;
+
+/// Mean and standard error of consecutive samples.
+pub fn estimate(samples: &[f64]) -> (f64, f64) {
+    let chunks = samples.chunks_exact(samples.len() / BATCHES);
+    let means: Vec<f64> = chunks.map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64).collect();
+    let n = means.len() as f64;
+    let mean = means.iter().sum::<f64>() / n;
+    (mean, (means.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0) / n).sqrt())
+}

@@ -35,9 +35,6 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
 use std::thread::{self, JoinHandle};
 
-/// Bytes of a packet that are kept unless the user says otherwise. They include 28 bytes of payload over IPv6 with full
-/// options (40 + 60 bytes of headers), and 76 over IPv4 with timestamps: enough for the first line of a request.
-pub const SNAP: u32 = 128;
 /// Bytes that are handed to the writer at a time.
 const CHUNK: usize = 256 << 10;
 /// The most chunks of all files together: 64 MiB, which hold two and a half seconds of 150,000 packets/s before and
