@@ -4,7 +4,6 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
-from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,7 @@ def value(item: Any) -> str:
         case float():
             if math.isnan(item) or math.isinf(item):
                 return "nan" if math.isnan(item) else ("inf" if item > 0 else "-inf")
-            text = repr(item)
+            text = repr(float(item))  # NumPy's floats are floats and call themselves otherwise
             return text if any(mark in text for mark in ".en") else text + ".0"
         case str():
             return '"' + "".join(_ESCAPES.get(c) or (f"\\u{ord(c):04x}" if _is_control(c) else c) for c in item) + '"'
@@ -61,7 +60,7 @@ def value(item: Any) -> str:
             return "{ " + ", ".join(f"{_key(k)} = {value(v)}" for k, v in item.items()) + " }" if item else "{}"
         case list() | tuple():
             return "[" + ", ".join(value(entry) for entry in item) + "]"
-    if isinstance(item, Number) and hasattr(item, "item"):  # NumPy's
+    if type(item).__module__ == "numpy" and not hasattr(item, "__len__"):
         return value(item.item())
     raise BadInput(f"{item!r}: a scenario holds texts, numbers, true and false, lists and tables only")
 

@@ -176,3 +176,20 @@ def test_a_name_that_is_set_is_not_that_of_somebody_elses_file(link, tmp_path, m
     monkeypatch.chdir(here)
     assert cli.invoke(["run", str(there), "--set", key, "--set", "duration=3s"]) == 2
     assert "not run unasked" in capsys.readouterr().err and not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["mine.py", "./mine.py"])
+def test_a_name_that_is_set_and_is_not_beside_the_scenario_is_told_the_way(link, tmp_path, monkeypatch, capsys, name):
+    here = tmp_path / "here"
+    here.mkdir()
+    own(here)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "link.toml").write_text(SCENARIO)
+    monkeypatch.chdir(here)
+    command = ["run", "../there/link.toml", "--set", "duration=3s", "--set"]
+    assert cli.invoke([*command, f"link.qdisc={name}"]) == 2
+    said = capsys.readouterr().err
+    assert (
+        "is looked for beside the scenario, where it is no file; expected ../here/mine.py for the one that is" in said
+    )
+    assert cli.invoke([*command, "link.qdisc=../here/mine.py"]) == 0

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.usefixtures("nothing_allowed")
         ("return 'drop'", r"mine.py:\d+: Mine.on_arrival answers .*; expected a verdict on every way through it"),
         ("return 0.5", r"mine.py:14: Mine.on_arrival answers a fraction; expected a verdict on every way through it"),
         ("if self.seen > 9: return True", r"mine.py:14: Mine.on_arrival answers True or False; expected a verdict"),
+        ("if self.seen > 9: return", r"mine.py:\d+: Mine.on_arrival answers nothing; expected a verdict on every way"),
         ("self.seen = 0.9 * self.seen", r"mine.py:14: Mine.seen begins as 0 and is given a fraction; expected it"),
         ("self.every += 0.5", r"mine.py:14: Mine.every begins as a whole number and is given a fraction"),
     ],
@@ -38,6 +39,15 @@ pytestmark = pytest.mark.usefixtures("nothing_allowed")
 def test_what_cannot_be_compiled_is_refused_with_its_line(link, tmp_path, body, said):
     with pytest.raises(BadInput, match=said):
         run(link, str(own(tmp_path, body)))
+
+
+def test_a_way_without_a_return_is_refused(link, tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(COUNTS.format(body="pass", how="").replace("return aqmlab", "if self.seen: return aqmlab", 1))
+    with pytest.raises(
+        BadInput, match=r"mine.py:\d+: Mine.on_arrival answers nothing; expected a verdict on every way"
+    ):
+        run(link, str(file))
 
 
 @pytest.mark.parametrize(

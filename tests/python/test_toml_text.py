@@ -1,5 +1,6 @@
 import tomllib
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,3 +39,11 @@ def test_a_scenario_is_written_as_people_write_it():
 def test_what_toml_cannot_hold_is_refused():
     with pytest.raises(BadInput, match="object"):
         toml_text.dumps({"a": [object()]})
+
+
+def test_numbers_of_numpy_are_written_as_numbers() -> None:
+    given = [np.float64(0.01), np.float32(0.5), np.int32(3), np.uint64(2**63), np.bool_(True), np.float64("nan")]
+    assert [toml_text.value(one) for one in given] == ["0.01", "0.5", "3", str(2**63), "true", "nan"]
+    assert [toml_text.value(float(one)) for one in np.linspace(0, 0.02, 3)] == ["0.0", "0.01", "0.02"]
+    with pytest.raises(BadInput, match="texts, numbers, true and false"):
+        toml_text.value(np.zeros(2))

@@ -8,6 +8,7 @@ read, and goes by its digest from then on.
 import dataclasses
 import functools
 import hashlib
+import os
 import sys
 import tempfile
 import traceback
@@ -170,6 +171,8 @@ def bring(tree: Tree, origin: str, is_own: bool = False) -> None:
             continue
         path = Path(origin).parent / name
         is_allowed = is_own or _may_run(name, path)
+        if not is_allowed and name in _ALLOWED.get():
+            raise BadInput(f'{origin}: law: "{name}": {_not_here(name, path)}')
         if not is_allowed and any(known == str(path) for known, _ in _PLACES):
             # The engine knows it from a call that was allowed to run it, and would not complain.
             raise BadInput(
@@ -191,6 +194,13 @@ def _may_run(name: str, path: Path) -> bool:
     # A name that was set means the file where the user is, if there is one, and no other that is called so.
     is_meant = not files.is_file(here) or here.resolve() == forms.meant(path)[0].resolve()
     return not allowed.isdisjoint((_EVERY, str(path.resolve()))) or (name in allowed and is_meant)
+
+
+def _not_here(name: str, path: Path) -> str:
+    """Why a name that the user has set is not the file of that name where the user is."""
+    from_there = os.path.relpath(Path(name).resolve(), path.parent.resolve())
+    what = "a file that is not run unasked" if files.is_file(forms.meant(path)[0]) else "no file"
+    return f"is looked for beside the scenario, where it is {what}; expected {from_there} for the one that is here"
 
 
 def under_fair_queueing(tree: Tree, origin: str) -> dict[str, Any]:

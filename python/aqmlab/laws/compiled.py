@@ -72,8 +72,10 @@ def functions(declared: Declaration) -> dict[str, Any]:
 
 
 def _check_answer(declared: Declaration, name: str, method: Any) -> None:
-    """Refuses a way through a method whose answer is a fraction or a truth value, which a conversion would make a
-    verdict."""
+    """Refuses a way through a method whose answer is a fraction, a truth value, or nothing, as without a return.
+
+    A conversion would make a verdict of it, or fail at each packet.
+    """
     from numba.core import ir
 
     types = _numba().types
@@ -87,8 +89,10 @@ def _check_answer(declared: Declaration, name: str, method: Any) -> None:
             said = step.value
             while isinstance(given.get(said.name), ir.Expr) and given[said.name].op == "cast":
                 said = given[said.name].value
-            if isinstance(answer := known.typemap[said.name], types.Float | types.Boolean):
-                what = "a fraction" if isinstance(answer, types.Float) else "True or False"
+            answer = known.typemap[said.name]
+            wrong = ((types.Float, "a fraction"), (types.Boolean, "True or False"))
+            nothing = ((types.NoneType, "nothing"), (types.Optional, "nothing"))
+            if what := next((what for kind, what in (*wrong, *nothing) if isinstance(answer, kind)), None):
                 raise BadInput(
                     f"{declared.methods[name].__code__.co_filename}:{step.loc.line}: {declared.cls.__name__}.{name} "
                     f"answers {what}; expected a verdict on every way through it: PASS, SIGNAL, MARK or DROP"
