@@ -42,18 +42,8 @@ impl Collector {
     /// # Errors
     /// Whatever the file system says.
     pub fn create(folder: &Path, scenario: &Scenario) -> io::Result<Self> {
-        let record = &scenario.record;
-        let links = scenario.links.iter().map(|link| link.name.as_str());
-        let mut tables = Tables::create(folder, links, record.exchanges, record.drops).map_err(unwritable)?;
-        if scenario.has_probes() {
-            tables = tables.with_probes(folder).map_err(unwritable)?;
-        }
-        if scenario.traffic.iter().any(|traffic| traffic.workload.carries().speaks_tcp()) {
-            tables = tables.with_tcp(folder).map_err(unwritable)?;
-        }
-        if record.demands {
-            tables = tables.with_demands(folder);
-        }
+        let has_tcp = scenario.traffic.iter().any(|traffic| traffic.workload.carries().speaks_tcp());
+        let tables = Tables::of(scenario, folder, has_tcp).map_err(unwritable)?;
         let [from, to, _] = scenario.edges();
         Ok(Self { tables, responses: Responses::new(), probes: Probes::new(from, to), flows: BTreeMap::new() })
     }

@@ -8,6 +8,7 @@ mod demand;
 mod files;
 mod laws;
 mod live;
+mod progress;
 mod stepped;
 
 use base::Span;
@@ -16,7 +17,6 @@ use files::beside;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use record::Engine;
 use record::table::Tables;
 use std::path::PathBuf;
@@ -71,22 +71,7 @@ fn simulate(
 ) -> PyResult<String> {
     let resolved = resolved(py, resolved_toml, origin, &[])?;
     let scenario = resolved.scenario().map_err(refused)?;
-    let links = scenario.links.iter().map(|link| link.name.as_str());
-    let mut tables =
-        Tables::create(&directory, links, scenario.record.exchanges, scenario.record.drops).map_err(unwritable)?;
-    if scenario.has_probes() {
-        tables = tables.with_probes(&directory).map_err(unwritable)?;
-    }
-    if scenario.has_frames() {
-        tables = tables.with_frames(&directory).map_err(unwritable)?;
-    }
-    if scenario.record.flows.is_some() {
-        tables = tables.with_tcp(&directory).map_err(unwritable)?;
-    }
-    if scenario.record.demands {
-        tables = tables.with_demands(&directory);
-    }
-    let names: Vec<&str> = scenario.links.iter().map(|link| link.name.as_str()).collect();
+    let mut tables = Tables::of(scenario, &directory, scenario.record.flows.is_some()).map_err(unwritable)?;
     let mut failure = None;
     let outcome = py.detach(|| {
         #[expect(clippy::disallowed_methods, reason = "a driver reads the clock to say how fast it was")]
@@ -99,36 +84,11 @@ fn simulate(
             }
             reported = wall;
             let Some(callback) = &progress else { return true };
-            let (pulse, glance) = (simulation.pulse(), simulation.glance());
-            let told = Python::attach(|py| -> PyResult<()> {
+            failure = Python::attach(|py| {
                 py.check_signals()?;
-                let news = PyDict::new(py);
-                news.set_item("time_s", pulse.now.secs_f64())?;
-                news.set_item("duration_s", scenario.duration.secs_f64())?;
-                news.set_item("bottleneck_packets", pulse.bottleneck_packets)?;
-                news.set_item("events", pulse.events)?;
-                news.set_item("ticks", pulse.ticks)?;
-                news.set_item("wall_s", wall.as_secs_f64())?;
-                news.set_item("exchanges", glance.exchanges)?;
-                let times = PyDict::new(py);
-                for (index, name) in ["p50", "p95", "p99"].into_iter().enumerate() {
-                    times.set_item(name, glance.response_s.map(|seconds| seconds[index]))?;
-                }
-                news.set_item("response_s", times)?;
-                news.set_item("links", &names)?;
-                let of_ports = |of: fn(&sim::PortGlance) -> u64| glance.ports.iter().map(of).collect::<Vec<_>>();
-                news.set_item("port_bytes", of_ports(|port| port.passed.bytes))?;
-                news.set_item("port_packets", of_ports(|port| port.delivered))?;
-                news.set_item("port_wait_ns", of_ports(|port| port.passed.wait_ns))?;
-                news.set_item("port_drops", of_ports(|port| port.dropped))?;
-                news.set_item("port_marks", of_ports(|port| port.marked))?;
-                news.set_item("port_queue_packets", of_ports(|port| u64::from(port.backlog.packets)))?;
-                news.set_item("port_queue_bytes", of_ports(|port| port.backlog.bytes))?;
-                let waits = glance.ports.iter().map(|port| port.waits_s.map(Vec::from));
-                news.set_item("port_waits_s", waits.collect::<Vec<_>>())?;
-                callback.call1(py, (news,)).map(drop)
-            });
-            failure = told.err();
+                callback.call1(py, (progress::news(py, scenario, simulation, wall)?,)).map(drop)
+            })
+            .err();
             failure.is_none()
         };
         let outcome = aqm::fault::caught(|| sim::run(scenario, &mut tables, &mut report))?;

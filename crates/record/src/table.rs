@@ -10,6 +10,7 @@ use parquet::errors::Result;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
+use scenario::Scenario;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -79,6 +80,25 @@ pub struct Tables {
 }
 
 impl Tables {
+    /// Creates in `folder`, which exists, the tables that a run of `scenario` has; `tcp.parquet` where `has_tcp`.
+    ///
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn of(scenario: &Scenario, folder: &Path, has_tcp: bool) -> Result<Self> {
+        let (record, links) = (&scenario.record, scenario.links.iter().map(|link| link.name.as_str()));
+        let mut tables = Self::create(folder, links, record.exchanges, record.drops)?;
+        if scenario.has_probes() {
+            tables = tables.with_probes(folder)?;
+        }
+        if scenario.has_frames() {
+            tables = tables.with_frames(folder)?;
+        }
+        if has_tcp {
+            tables = tables.with_tcp(folder)?;
+        }
+        Ok(if record.demands { tables.with_demands(folder) } else { tables })
+    }
+
     /// Creates the tables in `folder`, which exists, of a run over links of these names.
     ///
     /// # Errors
