@@ -8,7 +8,6 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use std::io;
-use std::path::Path;
 
 /// A network namespace (network_namespaces(7)).
 #[derive(Debug)]
@@ -24,21 +23,9 @@ impl Namespace {
     pub fn new() -> io::Result<Self> {
         on_a_thread(|| {
             leave()?;
-            Self::of(Path::new("/proc/thread-self/ns/net"))
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            Ok(Self { file: rustix::fs::open("/proc/thread-self/ns/net", flags, Mode::empty())? })
         })
-    }
-
-    /// The namespace at `path`: `/run/netns/NAME` or `/proc/PID/ns/net`.
-    ///
-    /// # Errors
-    /// Where it is not there, or may not be opened.
-    pub fn of(path: &Path) -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| {
-            let error = io::Error::from(error);
-            io::Error::new(error.kind(), format!("network namespace {}: {error}", path.display()))
-        })?;
-        Ok(Self { file })
     }
 
     /// Does `work` on a thread within: sockets that it opens and programs that it starts are of this namespace.
