@@ -18,13 +18,16 @@ import typer
 
 from aqmlab import engine, files, scenario, stopping
 from aqmlab.arguments import of_command_line
-from aqmlab.command import advise, beginnings, completion, explaining, law_check, linux_lines, pages
+from aqmlab.command import advise, beginnings, completion, explaining, law_check, pages, testbed
 from aqmlab.command import capture as capture_commands
 from aqmlab.command import evaluate as evaluate_commands
+from aqmlab.command import figures as figures_command
 from aqmlab.command import flent as flent_command
-from aqmlab.command import live as live_commands
+from aqmlab.command import report as report_command
 from aqmlab.command import study as study_commands
 from aqmlab.command import sweep as sweep_commands
+from aqmlab.command import tc as tc_command
+from aqmlab.command import vectors as vectors_command
 from aqmlab.command import watch as watch_command
 from aqmlab.command.command_line import ClickException, NoArgsIsHelpError, UsageError, command_of
 from aqmlab.command.verbs import (
@@ -363,80 +366,15 @@ def record(
         terminal.recording(terminal.console(), found)
 
 
-@app.command("report")
-def write_report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result or comparison folder.")],
-    as_json: AsJson = False,
-) -> None:
-    """Write one self-contained HTML page, and its figures as SVG and PNG, into a result folder."""
-    from aqmlab import api
-    from aqmlab.comparison import Comparison
-    from aqmlab.study import compared
-
-    found = api.load_to_show(folder)
-    page = pages.write(found, compared.claims(found) if isinstance(found, Comparison) else ())
-    if as_json:
-        figures = sorted(str(path) for path in (page.parent / "figures").iterdir())
-        print_json({"report": str(page), "figures": figures})
-    else:
-        print(page)
-
-
-@app.command("figures")
-def write_figures(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result or comparison folder.")],
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME...]", help="Which; without names all.", show_default=False)
-    ] = None,
-    width: Annotated[str, typer.Option(help="column (3.3in), page (7in), or a length, as in 84mm.")] = "column",
-    size: Annotated[str, typer.Option(help="Of the type.")] = "8pt",
-    font: Annotated[str, typer.Option(help="A family of type that is installed.")] = "",
-    format_: Annotated[str, typer.Option("--format", help="pdf, svg or png.")] = "pdf",
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the figures.", metavar="DIR")] = Path(),
-    as_json: AsJson = False,
-) -> None:
-    """Draw the figures of a result or comparison for a paper, as wide and in such type as it has."""
-    from aqmlab import api, figures
-
-    found = api.load_to_show(folder)
-    paths = figures.write(found, out, names or (), width=width, size=size, font=font, format=format_)
-    if as_json:
-        there = figures.of(found)
-        print_json({"figures": [{"file": str(path), "caption": there[path.stem].caption} for path in paths]})
-    else:
-        print("\n".join(map(str, paths)))
-
-
+report_command.add_to(app)
+figures_command.add_to(app)
 explaining.add_to(app)
 law_check.add_to(app)
-linux_lines.add_to(app)
+tc_command.add_to(app)
 advise.add_to(app)
-
-
-@app.command()
-def vectors(
-    capture: Annotated[Path, typer.Argument(metavar="CAPTURE", help="A pcap or pcapng file.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file of vectors to write.", metavar="FILE.cvec")],
-    form: Annotated[str, typer.Option("--format", help="original (SEQ, CONC) or alternate (S, C).")] = "original",
-    quiet_time: Annotated[str, typer.Option(help="A pause in one direction that ends a unit.")] = "500ms",
-    network: Annotated[
-        str | None, typer.Option("--from", help="Only connections that begin there, as 10.0.0.0/8.", metavar="NETWORK")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write the TCP connections of a packet capture as connection vectors, for traffic of kind tmix."""
-    from aqmlab.command import explanations, terminal
-    from aqmlab.vectors.convert import capture_to_vectors
-
-    found = capture_to_vectors(capture, out, form, quiet_time, network)
-    if as_json:
-        print_json(found.as_dict())
-    else:
-        explanations.converted(terminal.console(), found)
-
-
+vectors_command.add_to(app)
 beginnings.add_to(app)
-live_commands.add_to(app)
+testbed.add_to(app)
 capture_commands.add_to(app)
 study_commands.add_to(app)
 evaluate_commands.add_to(app)

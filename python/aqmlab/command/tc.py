@@ -1,75 +1,69 @@
-"""The verb `tc`: from a file to lines of shell, and from pasted output to a scenario."""
+"""The verb `aqmlab tc`: its words and what it prints; `tc_files.py` does the work."""
 
-import re
-import sys
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from __future__ import annotations
 
-from aqmlab import files, links, reference, scenario, shaping, variants
+from typing import Annotated
+
+import typer
+
+from aqmlab.command.verbs import AllowCode, AsJson, Settings, changes, complain, print_json
 from aqmlab.errors import BadInput
-from aqmlab.laws import forms
-from aqmlab.scenario import Source
-from aqmlab.tc import network
-from aqmlab.tc import read as reading
-from aqmlab.tc import write as writing
-from aqmlab.tc.lines import Setup
-from aqmlab.tc.quantities import rate as rate_bps
-from aqmlab.tc.read import Reading
-
-PORT_NAME = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
-"""What the kernel lets a port be called (15 characters), less what a shell would make something of."""
+from aqmlab.tc.lines import PARTS
 
 
-def write(
-    file: str, changes: Mapping[str, Any], variant: str | None, dev: str | None, reverse_dev: str | None
-) -> Setup:
-    """The lines for a scenario, or for one variant of a comparison file."""
-    if forms.is_file(file):
-        raise BadInput(f"{file}: {writing.NO_LINE}; expected a scenario in TOML")
-    source = _chosen(scenario.read(Path(file)).with_changes(changes), variant)
-    resolved = source.resolve()
-    shaping.doubts(resolved)
-    if links.are_several(resolved.scenario):
-        for option, name in (("--dev", dev), ("--reverse-dev", reverse_dev)):
-            if name is not None:
-                raise BadInput(f"{option} {name}: the ports of a network have their links' names; expected no {option}")
-        return network.write(resolved)
-    return writing.write(resolved, *_ports(dev or "eth0", reverse_dev or "eth1"))
+def add_to(app: typer.Typer) -> None:
+    """Makes it a verb of `app`."""
+    app.command(name="tc")(tc)
 
 
-def _ports(dev: str, reverse_dev: str) -> tuple[str, str]:
-    """Both ports, if the kernel could call them so."""
-    for option, name in (("--dev", dev), ("--reverse-dev", reverse_dev)):
-        if PORT_NAME.fullmatch(name) is None:
-            raise BadInput(f"{option} {name!r}: expected the name of a port, as in {option} eth0")
-    if dev == reverse_dev:
-        raise BadInput(f"--reverse-dev {reverse_dev}: expected another port than that of --dev")
-    return dev, reverse_dev
+def tc(
+    scenario_file: Annotated[str | None, typer.Argument(metavar="[SCENARIO.toml]", show_default=False)] = None,
+    dump: Annotated[
+        str | None, typer.Option("--read", metavar="FILE", help="Make a scenario of tc's output; - is standard input.")
+    ] = None,
+    dev: Annotated[str | None, typer.Option(help="The router's port forward; eth0 if none is said.")] = None,
+    reverse_dev: Annotated[str | None, typer.Option(help="The one back; eth1 if none is said.")] = None,
+    rate: Annotated[str | None, typer.Option(help="With --read: the link's rate, as where there is no shaper.")] = None,
+    variant: Annotated[str | None, typer.Option(help="Which of a comparison file's variants.")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PART", help=f"Only the lines of a part: {', '.join(PARTS)}. May be repeated."),
+    ] = None,
+    settings: Settings = [],  # noqa: B006 - typer copies it
+    allow_code: AllowCode = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the tc, ip route and sysctl lines for Linux, or read tc's output.
 
+    The lines set up on Linux what SCENARIO.toml describes. --read goes the other way: tc -s qdisc show, with class
+    show or -d or -j, or tc qdisc add lines become a scenario.
+    """
+    from aqmlab.command import tc_files
 
-def _chosen(source: Source, variant: str | None) -> Source:
-    if not variants.has_variants(source):
-        if variant is not None:
-            raise BadInput(f"--variant {variant}: {source.origin} has no [[variant]] tables")
-        return source
-    found = {each.name: each for each in variants.from_file(source)}
-    if variant not in found:
-        asked = "variant" if variant is None else f"--variant {variant}"
-        raise BadInput(f"{source.origin}: {asked}: expected --variant with one of {', '.join(map(repr, found))}")
-    chosen = found[variant].source
-    if not found[variant].uncongested:
-        return chosen
-    tree = scenario.read(chosen.resolve().toml).tree
-    return Source(reference.uncongested(tree, reference.rates(tree, chosen.origin), chosen.origin), chosen.origin)
-
-
-def read(file: str, origin: str, dev: str | None, reverse_dev: str | None, rate: str | None) -> Reading:
-    """The scenario that a dump describes; `-` is standard input, and `origin` what complaints call it."""
-    if rate is not None:
-        try:
-            rate_bps(rate)
-        except ValueError:
-            raise BadInput(f"--rate {rate!r}: expected a rate such as 100mbit") from None
-    raw = files.all_of(sys.stdin.buffer, origin, files.TC) if file == "-" else files.content(Path(file), files.TC)
-    return reading.read(raw.decode("utf-8", "replace"), origin, dev, reverse_dev, rate)
+    if (scenario_file is None) == (dump is None):
+        raise BadInput("tc: expected either a scenario, or --read with a file (- for standard input)")
+    for part in only or ():
+        if part not in PARTS or dump is not None:
+            expected = "no --only beside --read" if dump is not None else f"one of {', '.join(PARTS)}"
+            raise BadInput(f"--only {part}: expected {expected}")
+    if scenario_file is not None and rate is not None:
+        raise BadInput(f"--rate {rate}: expected it beside --read alone; a scenario's is --set link.rate={rate}")
+    if dump is not None and (settings or variant is not None):
+        what = f"--set {settings[0]}" if settings else f"--variant {variant}"
+        raise BadInput(f"{what}: expected it with a scenario, not beside --read")
+    if scenario_file is not None:
+        setup = tc_files.write(scenario_file, changes(settings), variant, dev, reverse_dev)
+        setup = setup.only(only or ())
+        if as_json:
+            print_json(setup.as_dict())
+        else:
+            print(setup.text, end="")
+        return
+    name = "standard input" if dump == "-" else str(dump)
+    found = tc_files.read(str(dump), name, dev, reverse_dev, rate)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        print(found.text, end="")
+    for note in found.notes:
+        complain(f"{name}: {note}", 0)

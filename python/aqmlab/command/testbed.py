@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from aqmlab.command.verbs import AllowCode, changes
+from aqmlab.command.verbs import AllowCode, AsJson, changes, print_json, say
 from aqmlab.errors import CannotRun
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, and nothing else.")]
 
 kernels = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Build or show the kernel of virtual time.")
 
@@ -49,13 +45,13 @@ def build(
     """
     from aqmlab.live import kernel
 
-    found = kernel.build(source, out, _say, fresh, release=release, name=name)
+    found = kernel.build(source, out, say, fresh, release=release, name=name)
     if as_json:
-        _print_json(found.as_dict())
+        print_json(found.as_dict())
         return
     print(found.path)
     if out is not None:
-        _say(f"to use it: export {kernel.VARIABLE}={found.path}")
+        say(f"to use it: export {kernel.VARIABLE}={found.path}")
 
 
 @kernels.command("show")
@@ -68,7 +64,7 @@ def show(
 
     found = kernel.needed(name)
     if as_json:
-        _print_json(found.as_dict())
+        print_json(found.as_dict())
         return
     out = terminal.console()
     built = f", built {found.built} in {found.seconds:.0f} s from {found.source}" if found.built else ""
@@ -98,7 +94,7 @@ def examine(
     if clean:
         removed = registry.clean()
         if as_json:
-            _print_json(
+            print_json(
                 {
                     "removed": [one.as_dict() for one in removed],
                     "alive": registry.living(),
@@ -110,7 +106,7 @@ def examine(
         return
     found = doctor.examine()
     if as_json:
-        _print_json({**found.as_dict(), "left_over": [one.as_dict() for one in registry.remains()]})
+        print_json({**found.as_dict(), "left_over": [one.as_dict() for one in registry.remains()]})
     else:
         doctor.show(out, found)
         remains = registry.remains()
@@ -156,11 +152,3 @@ def prompt(
 
     edits = changes(settings)
     raise typer.Exit(shell.open_prompt(scenario_file, side, join, traffic, edits, command or (), as_json=as_json))
-
-
-def _say(what: str) -> None:
-    print(f"aqmlab: {what}", file=sys.stderr, flush=True)
-
-
-def _print_json(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
