@@ -141,8 +141,7 @@ def live(
         raise BadInput(f"capture: {capture}: expected one of {', '.join(CAPTURES)}")
     if side not in SIDES:
         raise BadInput(f"side: {side}: expected one of {', '.join(SIDES)}")
-    if kernel is not None and not virtual:
-        raise BadInput(f"kernel: {kernel}: expected a run in virtual time with it")
+    prepared.check_kernel(kernel, virtual)
     if not traffic and not command:
         raise BadInput("traffic: none, and no command either; expected a program to run, after --")
     source = prepared.read(scenario, set, seed)
@@ -182,7 +181,8 @@ def compare(
     uncongested_rate: str | None = None,
     live: bool = False,
     virtual: bool = False,
-    kernel: bool = False,
+    kernel_qdisc: bool = False,
+    kernel: str | None = None,
     allow_code: bool = False,
     monitor: Monitor | None = None,
     view: View | None = None,
@@ -200,16 +200,18 @@ def compare(
     Arguments that `run` has too mean the same here. `baseline` names the column that the others are compared with.
 
     The simulator runs every variant. Each but the uncongested one can be run by other witnesses too: `live` between
-    this machine's TCP stacks in real time; `virtual` in a kernel of virtual time; `kernel` with the kernel's own queue
-    discipline in place of aqmlab's, in virtual time if `virtual` is given, else in real time.
+    this machine's TCP stacks in real time; `virtual` in a kernel of virtual time, which `kernel` may name;
+    `kernel_qdisc` with the kernel's own queue discipline in place of aqmlab's, in virtual time if `virtual` is given,
+    else in real time.
 
     Raises `BadInput` if something of `what` or an argument is wrong, `CannotRun` if this machine cannot make live runs,
     and `Interrupted` after Ctrl-C. Where a law of one's own breaks its promises, the others are run all the same, and
     `comparison.Incomplete` is raised, which has their comparison; the same call with `resume` runs the law again, also
     where its file has been changed. With witnesses the first that fails ends all.
     """
-    arguments.truths(resume=resume, live=live, virtual=virtual, kernel=kernel)
-    asked = witnesses.asked_for(live, virtual, kernel)
+    arguments.truths(resume=resume, live=live, virtual=virtual, kernel_qdisc=kernel_qdisc)
+    prepared.check_kernel(kernel, virtual)
+    asked = witnesses.asked_for(live, virtual, kernel_qdisc, kernel)
     if not what:
         raise BadInput("compare: expected a comparison file, a scenario and disciplines, or several results")
     if all(_is_result(item) for item in what):

@@ -69,6 +69,10 @@ Uncongested = Annotated[
         "--uncongested-rate", help="Rate of the link loads are calibrated on; by default ten times the link's."
     ),
 ]
+Kernel = Annotated[
+    str | None,
+    typer.Option(help="With --virtual: which kernel, as named by kernel build, such as 7.3.", metavar="NAME"),
+]
 WithReport = Annotated[bool, typer.Option("--report", help="Write the report as well.")]
 
 
@@ -134,10 +138,7 @@ def live(
     virtual: Annotated[
         bool, typer.Option("--virtual", help="In a kernel of virtual time: never late, as long as it takes.")
     ] = False,
-    kernel: Annotated[
-        str | None,
-        typer.Option(help="With --virtual: which kernel, as named by kernel build, such as 7.3.", metavar="NAME"),
-    ] = None,
+    kernel: Kernel = None,
     capture: Annotated[
         str | None, typer.Option(help="Write packets down: off, before or after the queue, both.", metavar="WHERE")
     ] = None,
@@ -217,9 +218,10 @@ def compare(
     uncongested_rate: Uncongested = None,
     live: Annotated[bool, typer.Option("--live", help="Also between real TCP stacks, in real time.")] = False,
     virtual: Annotated[bool, typer.Option("--virtual", help="Also between real TCP stacks, in virtual time.")] = False,
-    kernel: Annotated[
-        bool, typer.Option("--kernel", help="With --live or --virtual: also with the kernel's own discipline.")
+    kernel_qdisc: Annotated[
+        bool, typer.Option("--kernel-qdisc", help="With --live or --virtual: also with the kernel's own discipline.")
     ] = False,
+    kernel: Kernel = None,
     with_report: WithReport = False,
     opens: Opens = False,
 ) -> None:
@@ -229,8 +231,8 @@ def compare(
     ecn", "fq_codel / pfifo limit 100" forward and in reverse, uncongested for the reference); or several scenarios; or
     several result folders.
 
-    With --live, --virtual and --kernel each discipline also runs between real hosts, and a table says where simulator
-    and test bed agree.
+    With --live, --virtual and --kernel-qdisc each discipline also runs between real hosts, and a table says where
+    simulator and test bed agree.
     """
     from aqmlab import api, lead, subject
     from aqmlab.agreement import agreements
@@ -271,6 +273,7 @@ def compare(
                     uncongested_rate=uncongested_rate,
                     live=live,
                     virtual=virtual,
+                    kernel_qdisc=kernel_qdisc,
                     kernel=kernel,
                     monitor=monitor,
                     view=view,

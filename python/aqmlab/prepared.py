@@ -54,6 +54,14 @@ def check_reps(reps: int) -> None:
     bounds.check_plan(arguments.whole(reps, "reps"), "reps")
 
 
+def check_kernel(kernel: str | None, is_virtual: bool) -> None:
+    """Refuses what names no kernel of virtual time, and a kernel of virtual time for runs in real time."""
+    if kernel is not None and not isinstance(kernel, str):
+        raise BadInput(f'kernel: {kernel!r}: expected the name of a kernel of virtual time, such as "7.3"')
+    if kernel is not None and not is_virtual:
+        raise BadInput(f"kernel: {kernel}: expected a run in virtual time with it")
+
+
 def jobs_at_once(jobs: int | None) -> int:
     """So many runs are made at a time."""
     return runner.default_jobs() if jobs is None else arguments.whole(jobs, "jobs")

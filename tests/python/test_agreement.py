@@ -11,6 +11,7 @@ from aqmlab import cli, report
 from aqmlab.agreement import agreements, verdicts
 from aqmlab.agreement.agreements import Finding
 from aqmlab.agreement.verdicts import AGREES, DIFFERS, UNDECIDED, VOID
+from aqmlab.errors import BadInput
 from aqmlab.statistics import Interval
 from aqmlab.study import witnessed
 
@@ -171,7 +172,7 @@ def test_differences_are_taken_run_by_run_under_the_same_demands(small, tmp_path
 
 
 def test_a_comparison_with_witnesses(small, tmp_path, capsys):
-    words = ["compare", str(small), "pfifo", "pi ecn", "uncongested", "--live", "--virtual", "--kernel"]
+    words = ["compare", str(small), "pfifo", "pi ecn", "uncongested", "--live", "--virtual", "--kernel-qdisc"]
     assert cli.invoke([*words, "-o", str(tmp_path / "c"), "--reps", "2", "--report"]) == 0
     said = capsys.readouterr().out
     for text in ("pi ecn, live", "pfifo, kernel", "pi ecn: simulated and virtual", "Simulator and test bed: "):
@@ -193,7 +194,7 @@ def test_a_comparison_with_witnesses(small, tmp_path, capsys):
     ]
     page = (tmp_path / "c/report.html").read_text()
     assert "Simulated and live" in page and "The test bed" in page and (tmp_path / "c/figures/agreement.png").exists()
-    assert "comparison.toml --live --virtual --kernel --reps 2" in page
+    assert "comparison.toml --live --virtual --kernel-qdisc --reps 2" in page
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "c").glob("*/rep-1/manifest.json")}
     assert cli.invoke([*words, "-o", str(tmp_path / "c"), "--reps", "2", "--resume", "--json"]) == 0
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
@@ -281,9 +282,25 @@ def test_the_hosts_of_both_should_be_the_same(small, tmp_path, capsys):
     assert len(notes) == 1 and "tcp.stack = freebsd4" in notes[0] and 'expected stack = "linux"' in notes[0]
 
 
+def test_witnesses_in_virtual_time_have_the_kernel_that_was_named(small, tmp_path):
+    words = ["compare", str(small), "pfifo", "--live", "--virtual", "--kernel-qdisc", "--kernel", "7.3", "--report"]
+    assert cli.invoke([*words, "-o", str(tmp_path / "c")]) == 0
+    found = aqmlab.load(tmp_path / "c")
+    named = {column.witness: column.result.live.get("kernel_name") for column in found.columns}
+    assert named == {"simulated": None, "live": None, "virtual": "7.3", "kernel": "7.3"}
+    page = (tmp_path / "c/report.html").read_text()
+    assert "comparison.toml --live --virtual --kernel-qdisc --kernel 7.3 -o again" in page
+    report.write(found["pfifo, virtual"])
+    assert "--virtual --kernel 7.3 --seed" in (tmp_path / "c/pfifo-virtual/report.html").read_text()
+
+
 def test_what_cannot_be_compared_live(small, tmp_path, capsys):
-    assert cli.invoke(["compare", str(small), "pfifo", "--kernel"]) == 2
-    assert "--kernel: expected --live or --virtual with it" in capsys.readouterr().err
+    assert cli.invoke(["compare", str(small), "pfifo", "--kernel-qdisc"]) == 2
+    assert "--kernel-qdisc: expected --live or --virtual with it" in capsys.readouterr().err
+    assert cli.invoke(["compare", str(small), "pfifo", "--live", "--kernel", "7.3"]) == 2
+    assert "kernel: 7.3: expected a run in virtual time with it" in capsys.readouterr().err
+    with pytest.raises(BadInput, match="kernel: True: expected the name of a kernel of virtual time"):
+        aqmlab.compare(small, "pfifo", virtual=True, kernel=True)
     aqmlab.run(small, out=tmp_path / "a")
     aqmlab.run(small, seed=3, out=tmp_path / "b")
     assert cli.invoke(["compare", str(tmp_path / "a"), str(tmp_path / "b"), "--live"]) == 2

@@ -33,7 +33,7 @@ def build(
         str | None, typer.Option(help="Debian's source of a newer Linux, downloaded, such as 7.3.", metavar="VERSION")
     ] = None,
     name: Annotated[
-        str | None, typer.Option(help="What live --kernel calls it; else the release.", metavar="NAME")
+        str | None, typer.Option(help="What --kernel of live and compare calls it; else the release.", metavar="NAME")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Also where there is one already.")] = False,
     as_json: AsJson = False,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqmlab import engine, scenario, toml_text
+from aqmlab import arguments, engine, scenario, toml_text
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput
 from aqmlab.results.result import Result
@@ -41,13 +41,15 @@ class Witness:
         return engine.resolve(toml_text.dumps(tree), resolved.origin)
 
 
-def asked_for(live: bool, virtual: bool, kernel: bool) -> list[Witness]:
-    """The witnesses beside the simulator."""
-    if kernel and not (live or virtual):
-        raise BadInput("compare --kernel: expected --live or --virtual with it, for the time it runs in")
+def asked_for(live: bool, virtual: bool, kernel_qdisc: bool, kernel: str | None = None) -> list[Witness]:
+    """The witnesses beside the simulator; `kernel` names the kernel of those in virtual time."""
+    if kernel_qdisc and not (live or virtual):
+        flag, *times = (arguments.named(name) for name in ("kernel_qdisc", "live", "virtual"))
+        raise BadInput(f"compare: {flag}: expected {' or '.join(times)} with it, for the time it runs in")
+    in_virtual_time = Bed(is_virtual=True, kernel=kernel)
     found = [Witness("live", Bed())] if live else []
-    found += [Witness("virtual", Bed(is_virtual=True))] if virtual else []
-    return found + ([Witness("kernel", Bed(is_virtual=virtual))] if kernel else [])
+    found += [Witness("virtual", in_virtual_time)] if virtual else []
+    return found + ([Witness("kernel", in_virtual_time if virtual else Bed())] if kernel_qdisc else [])
 
 
 def of_result(result: Result) -> str:

@@ -163,6 +163,7 @@ def _again(found: Result) -> str:
     live, reps = found.live, len(found.runs)
     words = ["aqmlab", "live" if live else "run", str(found.folder / "scenario.toml")]
     words += ["--virtual"] if live.get("clock") == "virtual" else []
+    words += ["--kernel", live["kernel_name"]] if live.get("kernel_name") else []
     captured = live.get("capture")
     if captured and captured != found.scenario.get("live", {}).get("capture", "off"):
         words += ["--capture", captured]
@@ -514,7 +515,9 @@ def _commands(found: Comparison) -> list[str]:
     folder = found.folder
     if (folder / comparisons.SOURCE).exists():
         reps = f" --reps {found.reps}" if found.reps > 1 else ""
-        also = "".join(f" --{witness}" for witness in found.witnesses)
+        also = "".join(f" --{'kernel-qdisc' if witness == 'kernel' else witness}" for witness in found.witnesses)
+        kernels = {str(one.result.live["kernel_name"]) for one in found.columns if one.result.live.get("kernel_name")}
+        also += "".join(f" --kernel {shlex.quote(name)}" for name in sorted(kernels))
         also += " --allow-code" if any(column.result.manifest.get("laws") for column in found.columns) else ""
         return [f"aqmlab compare {shlex.quote(str(folder / comparisons.SOURCE))}{also}{reps} -o again --report"]
     places = " ".join(shlex.quote(str(column.result.folder)) for column in found.columns)
