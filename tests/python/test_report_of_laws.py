@@ -1,6 +1,7 @@
 """What a report of a comparison says of a law of one's own."""
 
 import re
+import shlex
 
 import pytest
 
@@ -8,6 +9,7 @@ import aqmlab
 from aqmlab import figures, report
 from aqmlab.results.findings import findings_of
 from conftest import ROOT
+from own_laws import command, own
 from page_cells import BeautifulSoup, text
 from test_directions import BULK
 
@@ -54,3 +56,17 @@ def test_laws_without_a_probability_have_none_in_any_queue(base, compiled):
     assert "Not drawn: fq_pie, where each queue has a law and a probability of its own; fq_codel, which sets none." in (
         drawn.caption
     )
+
+
+@pytest.mark.parametrize("reps", [1, 2])
+def test_a_page_says_how_runs_of_a_law_are_repeated(reps, link, tmp_path, compiled):
+    law, shared = own(tmp_path), {"reps": reps, "set": {"duration": "3s"}}
+    run = aqmlab.run(link, **shared | {"set": {"duration": "3s", "link.qdisc": str(law)}}, out=tmp_path / "run")
+    compared = aqmlab.compare(link, str(law), "pie", **shared, out=tmp_path / "compared")
+    for found in (run, compared):
+        page = BeautifulSoup(report.write(found).read_text(encoding="utf-8"), "html.parser")
+        heading = page.find("h2", string="How to repeat it")
+        words = [word for word in shlex.split(text(heading.find_next("pre")))[1:] if word not in ("-o", "again")]
+        again = tmp_path / f"again-{found.folder.name}"
+        assert command(*words, "-o", str(again)) == ""
+        assert aqmlab.load(again).digest == found.digest

@@ -169,6 +169,7 @@ def _again(found: Result) -> str:
         words += ["--capture", captured]
     words += ["--side", live["side"]] if live.get("side") == "right" else []
     words += ["--no-traffic"] if not live.get("traffic", True) else []
+    words += ["--allow-code"] if found.laws else []
     words += ["--seed", str(found.runs[0].seed)] + (["--reps", str(reps)] if reps > 1 else []) + ["--report"]
     return shlex.join([*words, "--", *live["command"]] if live.get("command") else words)
 
@@ -518,7 +519,7 @@ def _commands(found: Comparison) -> list[str]:
         also = "".join(f" --{'kernel-qdisc' if witness == 'kernel' else witness}" for witness in found.witnesses)
         kernels = {str(one.result.live["kernel_name"]) for one in found.columns if one.result.live.get("kernel_name")}
         also += "".join(f" --kernel {shlex.quote(name)}" for name in sorted(kernels))
-        also += " --allow-code" if any(column.result.manifest.get("laws") for column in found.columns) else ""
+        also += " --allow-code" if any(column.result.laws for column in found.columns) else ""
         return [f"aqmlab compare {shlex.quote(str(folder / comparisons.SOURCE))}{also}{reps} -o again --report"]
     places = " ".join(shlex.quote(str(column.result.folder)) for column in found.columns)
     return [f"aqmlab compare {places} -o again --report"]

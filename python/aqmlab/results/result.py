@@ -77,6 +77,11 @@ class Result:
         return self.runs[0].live
 
     @property
+    def laws(self) -> list[Json]:
+        """The laws, disciplines and policies of one's own that decided in its runs, as their manifests have them."""
+        return [law for run in self.runs for law in run.manifest.get("laws", [])]
+
+    @property
     def void(self) -> str | None:
         """Why a live result does not count, if one of its runs does not."""
         return void_of([(run.folder.name, run.void) for run in self.runs])
