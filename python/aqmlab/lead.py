@@ -157,6 +157,8 @@ def _of_equals(
         # That the first is ahead of the baseline does not say it of its equals.
         first = near[0]
         said += f"; {first.name} is ahead of {_shown(base, question)} by {_gap(found, first, base, question)}"
+        others = [_shown(column, question) for column in behind if column is not base]
+        said += f", and of {_listed(others)}" if others else ""
     elif behind:
         said += f"; {_listed([_shown(column, question) for column in behind])} {_are(behind)} behind"
     return f"{said}{f'; {_of_unplaced(found, near[0], unplaced, question)}' if unplaced else ''}."

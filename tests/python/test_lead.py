@@ -226,6 +226,12 @@ TAIL, PI, CAKE = Column("tail", 0.6), Column("pi", 0.9), Column("cake", 0.905)
             0.01,
             "cake (90.5 %) and pi (90.0 %) cannot be told apart by these runs; tail (60.0 %) is behind.",
         ),
+        (
+            [TAIL, PI, CAKE, Column("red", 0.7), Column("blue", 0.65)],
+            0.01,
+            "cake (90.5 %) and pi (90.0 %) cannot be told apart by these runs; "
+            "cake is ahead of tail (60.0 %) by 30.5 ± 1.0 points, and of red (70.0 %) and blue (65.0 %).",
+        ),
         # Alike in all of a few runs, which is chance.
         ([TAIL, PI], 0.0, "pi (90.0 %) and tail (60.0 %) cannot be told apart by these runs."),
         (
