@@ -154,6 +154,18 @@ def test_what_a_later_axis_names_it_may_set(text):
     assert len(points(ONE + text)) == 4
 
 
+NAN = '[[grid.axis]]\nname = "loss"\nkey = "path.loss"\nvalues = [0.01, nan]\n'
+
+
+@pytest.mark.parametrize(("text", "changes", "point"), [(NAN, {}, "nan"), (AQM, {"path.loss": float("nan")}, "pi")])
+def test_what_is_no_number_is_refused_as_the_engine_does(text, changes, point, compiled):
+    (one,) = read(ONE + text, **changes)
+    (source,) = (each.source for each in one.points if each.name == f"grid/{point}")
+    with pytest.raises(BadInput) as refused:
+        source.resolve()
+    assert str(refused.value) == f"grid.toml [grid, {point}]: path.loss = NaN: expected a number from 0 to 1"
+
+
 def test_axes_of_one_name_have_numbers_of_one_unit():
     axis = '[[grid]]\nname = "{grid}"\n[[grid.axis]]\nname = "load"\nkey = "traffic.0.load"\nvalues = {values}\n'
     rates, shares = axis.format(grid="a", values='["8mbit"]'), axis.format(grid="b", values='["80%"]')

@@ -296,6 +296,6 @@ def _as_set(point: Point, changes: Mapping[str, Any]) -> None:
         here: Any = point.source.tree
         for step in key.split("."):
             here = here[int(step)] if isinstance(here, list) else here.get(step) if isinstance(here, Mapping) else None
-        if here != wanted:
+        if not layers.is_as_set(here, wanted):
             said = arguments.changed("changes", key, wanted)
             raise BadInput(f"{said}: {point.name} has {here!r}; expected a key that no axis changes")
