@@ -97,7 +97,7 @@ def blocks(scenario: Json, calibrations: Sequence[Json] = ()) -> list[str]:
 
 
 def _told_apart(scenario: Json) -> list[str]:
-    """What to say of each block's packets and hosts: `cc prague, ecn accurate` where those of others are not so."""
+    """What to say of each block's packets and hosts: `cc prague, RTT 20 ms` where those of others are not so."""
     traffic: list[Block] = scenario["traffic"]
     speak_tcp = [_row(each)["speaks_tcp"] for each in traffic]
     said: list[list[str]] = [[] for _ in traffic]
@@ -106,9 +106,32 @@ def _told_apart(scenario: Json) -> list[str]:
         if len({value for value, speaks in zip(values, speak_tcp, strict=True) if speaks}) > 1:
             for marks, value, speaks in zip(said, values, speak_tcp, strict=True):
                 marks += [f"{key} {value}"] * speaks
+    rtts = [_round_trips(each, scenario) for each in traffic]
+    if len({rtt for rtt in rtts if rtt}) > 1:
+        for marks, rtt in zip(said, rtts, strict=True):
+            marks += [f"RTT {rtt}"] if rtt else []
     for marks, each in zip(said, traffic, strict=True):
         marks += [f"dscp {dscp}" for dscp in [each.get("dscp", "CS0")] if dscp != "CS0"]
     return [", ".join(marks) for marks in said]
+
+
+def _round_trips(facts: Block, scenario: Json) -> str:
+    """The round-trip propagation time of a block's connections, or how those are spread; "" where they are recorded."""
+    value = facts.get("rtt", scenario["path"].get("rtt", ""))
+    if _is_as_recorded(facts) or value == "vectors":
+        return ""
+    if not isinstance(value, Mapping):
+        return _drawn(value)
+    (name, parameters), *_ = value.items()
+    if name == "table":
+        return "tabulated"
+    form = {"uniform": "{}", "even": "{} in even steps"}.get(name, f"{name}, {{}}")
+    return form.format(_parameters(parameters))
+
+
+def _is_as_recorded(facts: Block) -> bool:
+    """Whether each of a block's connections goes the way that it went, and as far."""
+    return all(key["name"] != "direction" for key in _row(facts)["params"])
 
 
 def block(facts: Block, rates: reference.Rates, calibration: Json | None = None, marks: str = "") -> str:
@@ -117,7 +140,7 @@ def block(facts: Block, rates: reference.Rates, calibration: Json | None = None,
     is_alone = int(facts.get("flows", facts.get("users", 0))) == 1
     direction = "forward" if is_alone and facts["direction"] == "both" else str(facts["direction"])
     text = _said(facts)
-    if any(key["name"] == "direction" for key in _row(facts)["params"]):  # else each connection is as it was
+    if not _is_as_recorded(facts):
         text += f" {_WAYS[direction]}"
     text += f" ({marks})" if marks else ""
     if calibration is not None:
@@ -206,10 +229,7 @@ def _drawn(value: Any) -> str:
         (name, parameters), *_ = value.items()
         if name == "table":
             return "tabulated sizes"
-        if isinstance(parameters, Mapping):
-            return f"{name} sizes, {', '.join(f'{key} {_drawn(item)}' for key, item in parameters.items())}"
-        low_high = parameters if isinstance(parameters, list) else [parameters]
-        return f"{name} sizes, {' to '.join(map(_drawn, low_high))}"
+        return f"{name} sizes, {_parameters(parameters)}"
     found = units.quantity(value) if isinstance(value, str) else None
     if found is None:
         return str(value)
@@ -220,6 +240,13 @@ def _drawn(value: Any) -> str:
         name, size = next(((name, size) for name, size in _SIZES if number >= 10 * size), ("bytes", 1.0))
         return f"{number / size:.3g} {name}" if size > 1 else f"{number:,.6g} {name}"
     return str(value)
+
+
+def _parameters(of_form: Any) -> str:
+    """What is said beside the name of a distribution's form."""
+    if isinstance(of_form, Mapping):
+        return ", ".join(f"{key} {_drawn(item)}" for key, item in of_form.items())
+    return " to ".join(map(_drawn, of_form if isinstance(of_form, list) else [of_form]))
 
 
 _SAID: dict[str, Callable[[Any], str]] = {

@@ -10,7 +10,7 @@ import aqmlab
 from aqmlab import applications, engine, lead, statistics, subject
 from aqmlab.results import named, readable
 from aqmlab.statistics import Interval
-from conftest import BASE, NATIVE
+from conftest import BASE, NATIVE, ROOT
 from test_named import starving
 
 HOME = """
@@ -169,6 +169,44 @@ def test_blocks_say_what_tells_them_apart_and_equal_ones_are_one(compiled):
     tree["traffic"] = [{"kind": "bulk", "cc": "prague"}, {"kind": "bulk", "cc": "prague"}]
     (first, _) = subject.blocks(engine.resolve(aqmlab.toml_text.dumps(tree), "x.toml").scenario)
     assert first == "1 endless transfer forward", "all are alike"
+
+
+def blocks(*blocks, path="50ms"):
+    tree = {"path": {"rtt": path}, "traffic": list(blocks)}
+    return subject.blocks(engine.resolve(aqmlab.toml_text.dumps(tree), "x.toml").scenario)
+
+
+def test_blocks_say_how_far_away_their_hosts_are_where_that_tells_them_apart(compiled):
+    bulk, probe = {"kind": "bulk"}, {"kind": "probe"}
+    assert blocks(bulk | {"rtt": "20ms"}, bulk | {"rtt": "20ms"}, path="20ms") == ["1 endless transfer forward"] * 2
+    near, far, measuring = blocks(
+        bulk | {"rtt": "20ms"}, bulk | {"dscp": "EF"}, probe | {"rtt": {"even": ["5ms", "1s"]}}
+    )
+    assert near == "1 endless transfer forward (RTT 20 ms)"
+    assert far == "1 endless transfer forward (RTT 50 ms, dscp EF)"
+    assert measuring.endswith(" forward (RTT 5 ms to 1 s in even steps)")
+
+
+@pytest.mark.parametrize(
+    ("rtt", "said"),
+    [
+        ({"uniform": ["10ms", "150ms"], "step": "1ms"}, "10 ms to 150 ms"),
+        ({"exponential": "50ms"}, "exponential, 50 ms"),
+        ({"lognormal": {"median": "50ms", "sigma": 0.5}}, "lognormal, median 50 ms, sigma 0.5"),
+        ({"table": [["10ms", 0.0], ["20ms", 1.0]]}, "tabulated"),
+    ],
+)
+def test_round_trips_are_said_in_the_form_in_which_they_are_spread(rtt, said, compiled):
+    first, _ = blocks({"kind": "bulk", "rtt": rtt}, {"kind": "bulk"})
+    assert first == f"1 endless transfer forward (RTT {said})"
+
+
+def test_recorded_connections_are_as_far_away_as_they_were(compiled):
+    vectors = str(ROOT / "examples/vectors/internet2-like.cvec")
+    recorded, bulk = blocks({"kind": "tmix", "vectors": vectors}, {"kind": "bulk"})
+    assert recorded == "the connections in internet2-like.cvec forward" and bulk == "1 endless transfer forward"
+    recorded, bulk = blocks({"kind": "tmix", "vectors": vectors, "rtt": "9ms"}, {"kind": "bulk"})
+    assert recorded.endswith("forward (RTT 9 ms)") and bulk.endswith("(RTT 50 ms)")
 
 
 def test_columns_of_other_links_are_told_apart(tmp_path):
