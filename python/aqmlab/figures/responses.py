@@ -8,29 +8,30 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from aqmlab import statistics, units
 from aqmlab.comparison import Column
-from aqmlab.figures import coinciding
+from aqmlab.figures import coinciding, enlarged
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import legend
-from aqmlab.figures.looks import MUTED, PAPER, Look, void_note
+from aqmlab.figures.looks import Look, void_note
 from aqmlab.figures.sheet import Sheet
 from aqmlab.results.window import CDF_TIMES, TAIL_TIMES, Window
 from aqmlab.statistics import Array
 
 MARKED_TIMES = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
 """Where the precision of a distribution is asked, seconds."""
-ENLARGED_FROM = 0.4
-"""Where the enlarged part begins, seconds: before it all curves rise steeply and together."""
-LOWEST_ENLARGED = 70.0
-"""Per cent: a part of the distribution that begins lower is hardly larger than the whole."""
-ENLARGED_LINE = 0.85
-"""How much thinner lines of the enlarged part are."""
-BEHIND_S, BEHIND = 0.75, 60.0
-"""What the enlarged part lies on: from this time on, and up to so many per cent."""
+WITHIN = "Share of exchanges whose response is complete within the time on the horizontal axis; higher is better."
+"""What a distribution shows."""
+LONGER = (
+    "Share of exchanges that take longer than the time on the horizontal axis, both axes logarithmic; lower is better."
+)
+"""What a tail shows."""
+CUT_OFF = "Exchanges that the end of the window cut off are not in it, so the far tail is too low."
+"""What is missing in a tail."""
+FEWEST_LEFT = 10
+"""Exchanges that a tail is drawn down to."""
 FEWEST_FOR_A_BAND = 3
 """Runs: the t-interval of two is as wide as the figure."""
 
@@ -49,6 +50,11 @@ class Curve:
     """The highest is the first in the legend."""
     is_reference: bool
 
+    @property
+    def lowest(self) -> Array:
+        """The lower end of its band, where it has one, else itself; per cent at each time."""
+        return self.shares if self.band is None else self.band[0]
+
     def draw(self, axes: Axes, sheet: Sheet, wider: float = 1.0) -> Line2D:
         """Draws the curve as a line, so many times wider than its look, with its band."""
         line = self.look.line(sheet)
@@ -64,7 +70,7 @@ def _draw(axes: Axes, curves: Sequence[Curve], sheet: Sheet, start: float = 0.0,
     seen = [curve.times >= start - 1e-9 for curve in curves]
     shown = [(curve.look, curve.times[part], curve.shares[part]) for curve, part in zip(curves, seen, strict=True)]
     wider = coinciding.widths(shown, is_log)
-    thin = 1.0 if start == 0 else ENLARGED_LINE
+    thin = 1.0 if start == 0 else enlarged.THINNER
     return [curve.draw(axes, sheet, thin * one) for curve, one in zip(curves, wider, strict=True)]
 
 
@@ -91,58 +97,34 @@ def response_cdf(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
         )
         for column in columns
     ]
-    caption = (
-        "Share of exchanges whose response is complete within the time on the horizontal axis; higher is better. "
-        f"{_sizes(columns)}{precision}.{_bands_said(curves)}{_wider_said(curves)}{void_note(columns)}"
-    )
+    caption = f"{WITHIN} {_sizes(columns)}{precision}.{_bands_said(curves)}{_wider_said(curves)}{void_note(columns)}"
     return Drawn("response-cdf", "Response times", caption, partial(_distributions, curves))
 
 
 def _distributions(curves: Sequence[Curve], sheet: Sheet) -> Figure:
-    floor = _floor(curves)
-    is_below = sheet.is_narrow and floor is not None
+    floor = enlarged.floor([(curve.shares, curve.is_reference) for curve in curves])
+    is_worth_it = enlarged.is_larger(floor)
+    is_below = sheet.is_narrow and is_worth_it
     figure = Figure(figsize=sheet.size(7.6 if is_below else 5.4), layout="constrained")
     axes, *under = figure.subplots(2 if is_below else 1, 1, squeeze=False).flat
     lines = _draw(axes, curves, sheet)
     axes.set(xlim=(0, 2), ylim=(0, 100), xlabel="response time (s)", ylabel="exchanges completed (%)")
     axes.set_xticks(np.arange(0, 2.01, 0.5 if sheet.is_narrow else 0.25))
     axes.set_yticks(range(0, 101, 20 if sheet.is_narrow else 10))
-    if floor is not None and is_below:
+    if is_below:
         _zoom(under[0], curves, floor, sheet)
         under[0].set(xlabel="response time (s)", ylabel="exchanges completed (%)")
-    elif floor is not None and not _are_behind(curves):
-        backing = Rectangle((0.375, 0.012), 0.62, 0.575, transform=axes.transAxes, color=PAPER, linewidth=0, zorder=2.5)
-        axes.add_patch(backing)
-        inset = axes.inset_axes((0.43, 0.075, 0.55, 0.44))
-        _zoom(inset, curves, floor, sheet)
-        inset.tick_params(labelsize="small", length=sheet.points(2))
+    elif is_worth_it and enlarged.is_free([curve.lowest for curve in curves]):
+        _zoom(enlarged.inset(axes, sheet), curves, floor, sheet)
     if len(curves) > 1:
         legend(figure, axes, _best_first(curves, lines, sheet), sheet)
     return figure
 
 
-def _floor(curves: Sequence[Curve]) -> float | None:
-    """Where an enlarged part begins, per cent; none where it would enlarge nothing, or show nothing."""
-    congested = [curve for curve in curves if not curve.is_reference] or curves
-    start = int(np.searchsorted(CDF_TIMES, ENLARGED_FROM))
-    floor = float(5 * np.floor(np.nanmin([curve.shares[start] for curve in congested], initial=100.0) / 5))
-    return floor if LOWEST_ENLARGED <= floor < 100 else None
-
-
-def _are_behind(curves: Sequence[Curve]) -> bool:
-    """Whether a curve or its band would lie behind the enlarged part."""
-    later = np.asarray(CDF_TIMES >= BEHIND_S)
-    lowest = [curve.shares if curve.band is None else curve.band[0] for curve in curves]
-    return bool(np.nanmin([one[later] for one in lowest], initial=100.0) < BEHIND)
-
-
 def _zoom(axes: Axes, curves: Sequence[Curve], floor: float, sheet: Sheet) -> None:
-    """The upper part once more, enlarged: where timeouts show and disciplines part."""
-    _draw(axes, curves, sheet, ENLARGED_FROM)
-    axes.set(xlim=(ENLARGED_FROM, 2), ylim=(floor, 100 + 0.02 * (100 - floor)))
-    axes.set_xticks(np.arange(0.5, 2.01, 0.5 if sheet.is_narrow else 0.25))
-    title = f"enlarged: from {ENLARGED_FROM:g} s and {floor:.0f} %"
-    axes.set_title(title, fontsize="small", color=MUTED, fontweight="normal")
+    """The upper part once more."""
+    _draw(axes, curves, sheet, enlarged.FROM_S)
+    enlarged.span(axes, floor, sheet)
 
 
 def _best_first(curves: Sequence[Curve], lines: Sequence[Line2D], sheet: Sheet) -> list[tuple[Line2D, str]]:
@@ -155,7 +137,7 @@ def response_tail(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
     """The tail on logarithmic axes: share of exchanges slower than a time."""
     curves = []
     for column in columns:
-        shown = column.tail >= 10 / max(column.completed, 1)
+        shown = column.tail >= FEWEST_LEFT / max(column.completed, 1)
         band = _band(column, lambda window: window.tail)
         curves.append(
             Curve(
@@ -169,11 +151,8 @@ def response_tail(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
             )
         )
     caption = (
-        "Share of exchanges that take longer than the time on the horizontal axis, both axes logarithmic; lower is "
-        f"better. A curve ends where fewer than 10 exchanges are left. {_sizes(columns)}.{_bands_said(curves)}"
-        f"{_wider_said(curves, is_log=True)} "
-        "Exchanges that the end of the window cut off are not in it, so the far tail is too low."
-        f"{void_note(columns)}"
+        f"{LONGER} A curve ends where fewer than {FEWEST_LEFT} exchanges are left. {_sizes(columns)}."
+        f"{_bands_said(curves)}{_wider_said(curves, is_log=True)} {CUT_OFF}{void_note(columns)}"
     )
     return Drawn("response-tail", "The slowest exchanges", caption, partial(_tails, curves))
 

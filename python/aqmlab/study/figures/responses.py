@@ -6,12 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 
 from aqmlab import statistics
+from aqmlab.figures import enlarged
 from aqmlab.figures.drawn import Drawn
-from aqmlab.figures.looks import MUTED, PAPER
+from aqmlab.figures.responses import CUT_OFF, FEWEST_LEFT, LONGER, MARKED_TIMES, WITHIN
 from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
 from aqmlab.results.window import CDF_TIMES, TAIL_TIMES
@@ -35,16 +35,10 @@ from aqmlab.study.figures.layout import (
 )
 from aqmlab.study.measured import bases_said, has_interval, named
 
-FEWEST_LEFT = 10
-"""Exchanges that a tail is drawn down to."""
-ENLARGED_FROM = 0.4
-"""Where the enlarged part of a distribution begins, seconds: before it, all curves rise steeply and together."""
 LOWEST_ENLARGED = 45.0
-"""Per cent: a part of the distribution that begins lower is hardly larger than the whole."""
+"""Per cent: a part in a row of its own that begins lower is hardly larger than the whole."""
 PRINTED_END = 2.0
 """Where the papers' distributions end, seconds."""
-MARKED_TIMES = (0.1, 0.2, 0.3, 0.5, 1.0)
-"""Where the precision of a curve is asked, seconds."""
 
 
 def cdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
@@ -53,22 +47,18 @@ def cdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
     if not curves:
         return None
     end = min(float(spec.get("xmax", 2.0)), 2.0)
-    caption = (
-        "Share of exchanges whose response is complete within the time on the horizontal axis; higher is better. "
-        f"{_sizes(curves)}{_precision(curves)}.{_without(every, curves)}"
-    )
-
+    caption = f"{WITHIN} {_sizes(curves)}{_precision(curves)}.{_without(every, curves)}"
     parts = panels_of(spec, curves)
     floor = _floor(curves, end)
     if len(parts) > ACROSS:
-        caption += f" Shown from {ENLARGED_FROM:g} s and {floor:.0f} % on."
+        caption += f" Shown from {enlarged.FROM_S:g} s and {floor:.0f} % on."
         return Drawn(name, str(spec["title"]), caption, lambda sheet: _enlarged(parts, curves, floor, end, sheet))
 
     def draw(sheet: Sheet) -> Figure:
         if sheet.is_narrow and len(parts) > ACROSS_NARROW:
             return _enlarged(parts, curves, floor, end, sheet)
         is_alone = len(parts) == 1
-        rows = 1 if is_alone or floor < LOWEST_ENLARGED else 2
+        rows = 1 if is_alone or not LOWEST_ENLARGED <= floor < 100 else 2
         figure = Figure(figsize=extent(parts, curves, 5.4, 3.6 if rows == 1 else 6.0, sheet), layout="constrained")
         lines: list[tuple[Curve, Line2D]] = []
         grid = figure.subplots(rows, len(parts), sharey="row", sharex="row", squeeze=False)
@@ -79,12 +69,15 @@ def cdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
             axes.set_yticks(range(0, 101, 10 if is_alone else 20))
         set_titles(grid[0], parts, sheet)
         grid[0][0].set_ylabel("exchanges completed (%)")
-        if is_alone and end == 2.0 and not sheet.is_narrow:
-            _inset(grid[0][0], curves, sheet)
+        is_whole = is_alone and end == enlarged.END_S and not sheet.is_narrow
+        if is_whole and enlarged.is_larger(floor) and enlarged.is_free([100 * mean_cdf(one.cell) for one in curves]):
+            inset = enlarged.inset(grid[0][0], sheet)
+            _distributions(inset, curves, enlarged.FROM_S, end, sheet, enlarged.THINNER)
+            enlarged.span(inset, floor, sheet)
         if rows == 2:
             for axes, (_, shown) in zip(grid[1], parts, strict=True):
-                _distributions(axes, shown, ENLARGED_FROM, end, sheet)
-                axes.set(xlim=(ENLARGED_FROM, end), ylim=(floor, 100 + 0.01 * (100 - floor)))
+                _distributions(axes, shown, enlarged.FROM_S, end, sheet)
+                axes.set(xlim=(enlarged.FROM_S, end), ylim=(floor, 100 + 0.01 * (100 - floor)))
             grid[1][0].set_ylabel(f"enlarged: from {floor:.0f} %")
         for axes in grid[-1]:
             axes.set_xlabel("response time (s)")
@@ -128,8 +121,8 @@ def _enlarged(parts: Sequence[Panel], curves: Sequence[Curve], floor: float, end
     panels = panel_axes(figure, parts, sheet)
     lines: list[tuple[Curve, Line2D]] = []
     for axes, (_, shown) in zip(panels, parts, strict=True):
-        lines += _distributions(axes, shown, ENLARGED_FROM, end, sheet)
-        axes.set(xlim=(ENLARGED_FROM, end), ylim=(floor, 100 + 0.01 * (100 - floor)))
+        lines += _distributions(axes, shown, enlarged.FROM_S, end, sheet)
+        axes.set(xlim=(enlarged.FROM_S, end), ylim=(floor, 100 + 0.01 * (100 - floor)))
     name_axes(panels, "response time (s)", "exchanges completed (%)", sheet)
     legend(figure, panels, curves, lines, lambda curve: _rank(curve.cell), sheet)
     return figure
@@ -162,7 +155,7 @@ def _without(every: Sequence[Curve], shown: Sequence[Curve]) -> str:
 
 def _rank(cell: Cell) -> float:
     """By the enlarged part, where curves are told apart."""
-    return float(mean_cdf(cell)[CDF_TIMES >= 0.4].mean())
+    return float(mean_cdf(cell)[CDF_TIMES >= enlarged.FROM_S - 1e-9].mean())
 
 
 def _distributions(
@@ -179,29 +172,9 @@ def _distributions(
 
 
 def _floor(curves: Sequence[Curve], end: float) -> float:
-    """Where the enlarged part begins: below all curves of congested links at its left edge."""
-    congested = [curve for curve in curves if not curve.cell.uncongested] or list(curves)
-    start = int(np.searchsorted(CDF_TIMES, min(ENLARGED_FROM, 0.5 * end)))
-    return float(5 * np.floor(20 * min(float(mean_cdf(curve.cell)[start]) for curve in congested)))
-
-
-def _inset(axes: Axes, curves: Sequence[Curve], sheet: Sheet) -> None:
-    """The upper part once more, enlarged: where timeouts show and disciplines part."""
-    congested = [curve for curve in curves if not curve.cell.uncongested] or list(curves)
-    # Where the curves are lower than its upper edge, it would hide them.
-    if min(float(mean_cdf(curve.cell)[np.searchsorted(CDF_TIMES, 0.75)]) for curve in congested) < 0.62:
-        return
-    axes.add_patch(
-        Rectangle((0.375, 0.012), 0.62, 0.575, transform=axes.transAxes, color=PAPER, linewidth=0, zorder=5.5)
-    )
-    inset = axes.inset_axes((0.43, 0.075, 0.55, 0.44), zorder=6)
-    _distributions(inset, curves, ENLARGED_FROM, 2.0, sheet, 0.85)
-    floor = _floor(curves, 2.0)
-    inset.set(xlim=(ENLARGED_FROM, 2), ylim=(floor, 100 + 0.02 * (100 - floor)))
-    inset.set_xticks(np.arange(0.5, 2.01, 0.25))
-    inset.tick_params(labelsize="small", length=sheet.points(2))
-    title = f"enlarged: from {ENLARGED_FROM:g} s and {floor:.0f} %"
-    inset.set_title(title, fontsize="small", color=MUTED, fontweight="normal")
+    """Where the enlarged part begins, per cent."""
+    shares = [(100 * mean_cdf(curve.cell), curve.cell.uncongested) for curve in curves]
+    return enlarged.floor(shares, min(enlarged.FROM_S, 0.5 * end))
 
 
 def ccdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
@@ -210,9 +183,8 @@ def ccdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
     if not curves:
         return None
     caption = (
-        "Share of exchanges that take longer than the time on the horizontal axis, both axes logarithmic; lower is "
-        f"better. A curve ends where fewer than {FEWEST_LEFT} exchanges are left. {_sizes(curves)}. Exchanges that the "
-        f"end of the window cut off are not in it, so the far tail is too low.{_without(every, curves)}"
+        f"{LONGER} A curve ends where fewer than {FEWEST_LEFT} exchanges are left. {_sizes(curves)}. {CUT_OFF}"
+        f"{_without(every, curves)}"
     )
 
     def draw(sheet: Sheet) -> Figure:
