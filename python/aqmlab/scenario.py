@@ -66,7 +66,7 @@ class Source:
         if not changes:
             return self
         tree = self.tree
-        changes = {key: _as_table(item) if _is_queue(key) else item for key, item in changes.items()}
+        changes = with_tables(changes)
         for key, item in changes.items():
             tree = with_key(tree, key, item, self.origin)
         settings = tuple((key, self._written(key, item)) for key, item in changes.items())
@@ -184,6 +184,11 @@ def in_tables(tree: Mapping[str, Any]) -> Tree:
 
 def _link_in_tables(link: Mapping[str, Any]) -> Tree:
     return {key: _as_table(item) if key in QUEUES else item for key, item in link.items()}
+
+
+def with_tables(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted keys and their values, with a table for each discipline that is said by its name alone."""
+    return {key: _as_table(item) if _is_queue(key) else item for key, item in changes.items()}
 
 
 def _is_queue(key: str) -> bool:

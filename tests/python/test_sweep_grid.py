@@ -154,6 +154,46 @@ def test_what_a_later_axis_names_it_may_set(text):
     assert len(points(ONE + text)) == 4
 
 
+SHORT = BASE.replace('qdisc = { kind = "pfifo", limit = "24p" }', 'qdisc = "pie"')
+TARGET = '[[grid.axis]]\nname = "target"\nkey = "link.qdisc.target"\nvalues = ["5ms", "20ms"]\n'
+WORDS = '[[grid.axis]]\nname = "aqm"\nkey = "link.qdisc"\nvalues = ["pie", "codel"]\n'
+TABLES = WORDS.partition("key")[0] + 'value = [{ name = "pie", link.qdisc = "pie" }, { name = "codel", VALUE }]\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SHORT + "[[grid]]\n" + TARGET,
+        ONE + 'scenario.link.qdisc = "pie"\n' + TARGET,
+        ONE + 'set = { "link.qdisc" = "pie" }\n' + TARGET,
+        ONE + WORDS + TARGET,
+        ONE + TABLES.replace("VALUE", 'link.qdisc = "codel"') + TARGET,
+        ONE + TABLES.replace("VALUE", 'set = { "link.qdisc" = "codel" }') + TARGET,
+        ONE + TARGET.replace("link.qdisc.target", "warmup") + '[[grid.cell]]\nat.target = "5ms"\nlink.qdisc = "pie"\n',
+    ],
+)
+def test_parameters_of_a_discipline_that_is_said_by_its_name_alone_are_set(text, compiled):
+    for point in points(text):
+        qdisc, kind = point.source.resolve().scenario["link"]["qdisc"], point.at.get("aqm", "pie")
+        if "cell" not in text:
+            assert (qdisc["kind"], qdisc["target"]) == (kind, point.at["target"])
+        elif point.at["target"] == "5ms":
+            assert qdisc["kind"] == "pie"
+
+
+def test_a_discipline_from_outside_is_one_whose_parameters_an_axis_sets():
+    found = read(SHORT + "[[grid]]\n" + TARGET, **{"link.qdisc": "codel"})[0].points
+    assert [point.source.tree["link"]["qdisc"] for point in found] == [
+        {"kind": "codel", "target": target} for target in ("5ms", "20ms")
+    ]
+    with pytest.raises(
+        BadInput, match=r'changes=\{"link.qdisc": "codel"\}: grid/pie has \{\'kind\': \'pie\'\}; expected'
+    ):
+        read(ONE + WORDS, **{"link.qdisc": "codel"})
+    with pytest.raises(BadInput, match=r"'5ms', and the table of axis aqm [(]pie[)] takes it"):
+        read(ONE + TARGET + WORDS)
+
+
 NAN = '[[grid.axis]]\nname = "loss"\nkey = "path.loss"\nvalues = [0.01, nan]\n'
 
 

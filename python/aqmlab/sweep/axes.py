@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from aqmlab import near, units
+from aqmlab import near, scenario, units
 from aqmlab.errors import BadInput, shown
 from aqmlab.sweep import layers
 
@@ -111,8 +111,8 @@ def _value(table: Mapping[str, Any], where: str) -> Value:
         name=name,
         label=check_text(table.get("label", name), f"{where}.label"),
         number=None if number is None else float(number),
-        change={key: item for key, item in table.items() if key not in VALUE_KEYS},
-        settings=settings,
+        change=scenario.in_tables({key: item for key, item in table.items() if key not in VALUE_KEYS}),
+        settings=scenario.with_tables(settings),
         uncongested=uncongested,
         uncongested_rate=check_rate(table.get("uncongested_rate"), f"{where}.uncongested_rate"),
     )
@@ -137,7 +137,8 @@ def _short(table: Mapping[str, Any], where: str) -> tuple[list[Value], list[str]
                 "digits and . _ + % -"
             )
         named = check_name(name, f"{where}.names.{k}")
-        values.append(Value(named, check_text(label, f"{where}.labels.{k}"), settings={key: item}))
+        settings = scenario.with_tables({key: item})
+        values.append(Value(named, check_text(label, f"{where}.labels.{k}"), settings=settings))
     return values, texts
 
 

@@ -155,7 +155,7 @@ def _scenario(given: Any, origin: str) -> Tree:
         return _rebased(source.tree, Path(given).parent, Path(origin).parent)
     if not isinstance(given, Mapping):
         raise BadInput(f'{origin}: scenario: {shown(given)}expected a table [scenario], or a file as in "web.toml"')
-    return dict(given)
+    return scenario.in_tables(given)
 
 
 def _rebased(tree: Tree, folder: Path, home: Path) -> Tree:
@@ -176,7 +176,8 @@ def _grid(base: Tree, table: Mapping[str, Any], where: str, origin: str, changes
     for key in ("scenario", "set"):
         if not isinstance(table.get(key, {}), Mapping):
             raise BadInput(f"{where}.{key}: {table[key]!r}: expected a table")
-    tree = _changed(base, table.get("scenario", {}), {**table.get("set", {}), **changes}, where)
+    settings = scenario.with_tables({**table.get("set", {}), **changes})
+    tree = _changed(base, table.get("scenario", {}), settings, where)
     rate = axis.check_rate(table.get("uncongested_rate"), f"{where}.uncongested_rate")
     calibrate = table.get("calibrate", CALIBRATE[0])
     if calibrate not in CALIBRATE:
@@ -222,7 +223,8 @@ def _cell(table: Mapping[str, Any], values: Mapping[str, Sequence[str]], where: 
         raise BadInput(f'{where}.at: {shown(at)}expected coordinates, as in at = {{ aqm = "pi-24" }}')
     if not isinstance(settings, Mapping):
         raise BadInput(f'{where}.set: {settings!r}: expected a table, as in set = {{ "link.qdisc.limit" = "480p" }}')
-    change = {key: item for key, item in table.items() if key not in ("at", "set")}
+    change = scenario.in_tables({key: item for key, item in table.items() if key not in ("at", "set")})
+    settings = scenario.with_tables(settings)
     said = layers.said(change, settings, is_cell=True)
     return _Cell(where, coordinates(at, values, f"{where}.at"), change, settings, said)
 
@@ -293,9 +295,11 @@ def _changed(tree: Tree, change: Mapping[str, Any], settings: Mapping[str, Any],
 def _as_set(point: Point, changes: Mapping[str, Any]) -> None:
     """A setting that an axis overrides would do nothing, and one that overrides an axis would make names lie."""
     for key, wanted in changes.items():
-        here: Any = point.source.tree
-        for step in key.split("."):
-            here = here[int(step)] if isinstance(here, list) else here.get(step) if isinstance(here, Mapping) else None
-        if not layers.is_as_set(here, wanted):
+        if not layers.are_as_set(point.source.tree, scenario.with_tables({key: wanted})):
+            here: Any = point.source.tree
+            for step in key.split("."):
+                here = (
+                    here[int(step)] if isinstance(here, list) else here.get(step) if isinstance(here, Mapping) else None
+                )
             said = arguments.changed("changes", key, wanted)
             raise BadInput(f"{said}: {point.name} has {here!r}; expected a key that no axis changes")

@@ -61,17 +61,22 @@ def check(layers: Sequence[Layer], called: str) -> None:
         if one.is_cell:
             continue
         for path, wanted in one.said.set.items():
-            if not is_as_set(_at(layers[-1].tree, path), wanted):
+            if not _is(_at(layers[-1].tree, path), wanted):
                 _judge(one, layers[k + 1 :], path, wanted, called)
 
 
-def is_as_set(here: Any, wanted: Any) -> bool:
+def are_as_set(tree: Tree, settings: Mapping[str, Any]) -> bool:
+    """Whether every single key that dotted keys and their values set is so in the tables."""
+    return all(_is(_at(tree, path), wanted) for path, wanted in said({}, settings).set.items())
+
+
+def _is(here: Any, wanted: Any) -> bool:
     """Whether what stands at a key is what was set: also a NaN, which equals nothing and is refused as no value."""
     return here is wanted or bool(here == wanted)
 
 
 def _judge(one: Layer, later: Sequence[Layer], path: Path, wanted: Any, called: str) -> None:
-    culprit = next(other for other in later if not is_as_set(_at(other.tree, path), wanted))
+    culprit = next(other for other in later if not _is(_at(other.tree, path), wanted))
     if path in culprit.said.named:
         return
     here = _at(culprit.tree, path)
