@@ -90,11 +90,8 @@ class Column:
     @property
     def ecn(self) -> bool:
         """Whether the discipline of a link marks and the hosts understand it."""
-        tcp = self.scenario.get("tcp", {}).get("ecn", "off")
-        return any(link["qdisc"].get("ecn", False) for link in links.of(self.scenario).values()) and tcp not in (
-            "off",
-            False,
-        )
+        marks = any(link["qdisc"].get("ecn", False) for link in links.of(self.scenario).values())
+        return marks and self.scenario.get("tcp", {}).get("ecn", "off") != "off"
 
     @cached_property
     def demand(self) -> tuple[str | None, tuple[int, ...]]:

@@ -269,7 +269,7 @@ def _subtitle(state: _State) -> str:
     words = [units.say_rate(state.link_bps(0)) if link else "", kind, str(tcp.get("cc", ""))]
     if links.are_several(state.scenario):
         words[:2] = [" and ".join(links.of(state.scenario)), "what left the last link, what waits at all"]
-    if str(tcp.get("ecn", "off")) not in ("off", "False"):
+    if tcp.get("ecn", "off") != "off":
         words.append("ECN")
     return f" {' · '.join(filter(None, words))} " if link else ""
 

@@ -30,9 +30,6 @@ MTU = 1500
 _OF_AN_END = ("repair", "idle_restart", "ecn_fallback", "dsack", "frto")
 """Keys of `[tcp]` that a kernel has for a whole end only, beside timestamps."""
 
-_SET_HERE = frozenset({"receive_buffer", "ecn_fallback", "dsack", "frto", "timestamps"})
-"""Keys that have a sysctl, though not among those that `aqmlab tc` writes."""
-
 
 @dataclass(frozen=True)
 class Block:
@@ -69,16 +66,20 @@ def settings(resolved: Resolved) -> Settings:
     with_tcp = [own for own, block in zip(whole, traffic, strict=True) if engine.speaks_tcp(block)]
     header = 60 if tree.get("live", {}).get("family") == "ipv6" else hosts.HEADERS
     # Where some connections ask for ECN and others do not, their routes say which do.
-    all_ask = bool(with_tcp) and all(_asks(own) for own in with_tcp)
+    all_ask = bool(with_tcp) and all(hosts.asks_for_ecn(own) for own in with_tcp)
     accurate = _with_accurate_ecn(tcp, with_tcp)
     blocks = tuple(
         Block("", "", False)
         if not engine.speaks_tcp(block)
-        else Block(_route(own, header, _asks(own) and not all_ask), hosts.kernel_control(own), _asks(own))
+        else Block(
+            _route(own, header, hosts.asks_for_ecn(own) and not all_ask),
+            hosts.kernel_control(own),
+            hosts.asks_for_ecn(own),
+        )
         for own, block in zip(whole, traffic, strict=True)
     )
     sysctls = {**_sysctls(tcp, with_tcp, all_ask), **_accurate(accurate)}
-    usual = _route(tcp, header, _asks(tcp) and not all_ask)
+    usual = _route(tcp, header, hosts.asks_for_ecn(tcp) and not all_ask)
     return Settings(sysctls, usual, blocks, tuple(_remarks(tcp, traffic, whole, header)))
 
 
@@ -112,10 +113,6 @@ def _of_block(tcp: Tree, block: Mapping[str, Any]) -> Tree:
     return {**tcp, **own}
 
 
-def _asks(tcp: Mapping[str, Any]) -> bool:
-    return str(tcp["ecn"]) not in ("off", "False") or str(tcp["cc"]) == "dctcp"
-
-
 def _with_accurate_ecn(tcp: Tree, with_tcp: list[Tree]) -> Tree | None:
     """The `[tcp]` whose hosts count marks, which a kernel's do at all connections of an end or at none."""
     accurate = [hosts.has_accurate_ecn(own) for own in with_tcp or [tcp]]
@@ -129,52 +126,18 @@ def _accurate(tcp: Tree | None) -> dict[str, str]:
 
 
 def _sysctls(tcp: Tree, with_tcp: list[Tree], all_ask: bool) -> dict[str, str]:
-    windows = [int(q.size(own["window"])) for own in (tcp, *with_tcp)]
-    buffer = min(max(4 * max(windows), hosts.USUAL_BUFFER), hosts.LARGEST_BUFFER)
-    first = int(q.size(tcp["receive_buffer"])) or 131072
-    values = {
-        "tcp_congestion_control": hosts.kernel_control(tcp),
-        "tcp_sack": int(hosts.has_sack(tcp)),
-        "tcp_dsack": int(bool(tcp["dsack"])),
-        "tcp_timestamps": int(hosts.has_timestamps(tcp)),
-        "tcp_ecn": int(all_ask),
-        "tcp_ecn_fallback": int(bool(tcp["ecn_fallback"])),
-        "tcp_slow_start_after_idle": int(bool(tcp["idle_restart"])),
-        "tcp_frto": 2 if tcp["frto"] else 0,
-        "tcp_recovery": int(hosts.has_rack(tcp)),
-        "tcp_early_retrans": 3 if hosts.has_rack(tcp) else 0,
-        # Connections start without what earlier ones learned, as the simulator's do.
-        "tcp_no_metrics_save": 1,
-        # The window is bounded by the routes, not by buffers.
-        "tcp_rmem": f"4096 {first} {max(buffer, first)}",
-        "tcp_wmem": f"4096 65536 {buffer}",
-    }
+    values = {**hosts.sysctls(tcp, [int(q.size(own["window"])) for own in with_tcp]), "tcp_ecn": int(all_ask)}
     return {f"net.ipv4.{name}": str(value) for name, value in values.items()}
 
 
 def _route(tcp: Tree, header: int, asks_for_ecn: bool) -> str:
-    words = []
-    window = int(q.size(tcp["window"]))
-    if window < hosts.LARGEST_WINDOW:
-        words.append(f"window {window}")
-    words += [f"initcwnd {tcp['initial_window']}", f"rto_min {tcp['rto_min']}"]
-    mss = min(_advertised(tcp), MTU - header)
-    if mss != MTU - header:
-        words.append(f"advmss {mss}")
-    if tcp["delayed_ack"] == "off":
-        words.append("quickack 1")
-    if asks_for_ecn:
-        words.append("features ecn")
-    return " ".join(words)
-
-
-def _advertised(tcp: Mapping[str, Any]) -> int:
-    """The MSS option: without the timestamps that take their room in each segment, RFC 6691."""
-    return int(q.size(tcp["mss"])) + (hosts.TIMESTAMPS if hosts.has_timestamps(tcp) else 0)
+    room = MTU - header
+    words = hosts.route(tcp, min(hosts.advertised(tcp), room), room)
+    return " ".join([*words, *(["features ecn"] if asks_for_ecn else [])])
 
 
 def _remarks(tcp: Tree, traffic: list[Tree], whole: list[Tree], header: int) -> list[str]:
-    found = hosts.not_expressed(tcp, _SET_HERE)
+    found = hosts.not_expressed(tcp)
     if str(tcp["stack"]) != "linux":
         found.insert(0, f"tcp.stack = {tcp['stack']}: the hosts are this kernel's own, which the profile linux is like")
     if int(q.size(tcp["window"])) >= hosts.LARGEST_WINDOW:
@@ -186,11 +149,11 @@ def _remarks(tcp: Tree, traffic: list[Tree], whole: list[Tree], header: int) -> 
             continue
         if hosts.has_accurate_ecn(own):
             found += [f"{place}.{remark}" for remark in _remarks_on_accurate_ecn(own, accurate)]
-        elif str(own["ecn"]) not in ("off", "on", "True", "False"):
+        elif str(own["ecn"]) not in ("off", "on"):
             found.append(f"{place}.ecn = {own['ecn']}: Linux has no ECN-capable SYN/ACK, so this is RFC 3168")
         if other := hosts.another_repair(own):
             found.append(f"{place}.repair = {own['repair']}: Linux repairs as {other}")
-        if _advertised(own) > MTU - header:
+        if hosts.advertised(own) > MTU - header:
             room = MTU - header - (hosts.TIMESTAMPS if hosts.has_timestamps(own) else 0)
             found.append(f"{place}.mss = {own['mss']}: no more than {room} bytes fit in packets of {MTU}")
     for place, own in usual.items():

@@ -144,7 +144,7 @@ def _essence(scenario: Json, uncongested: bool) -> Any:
     return (
         (qdisc, reverse),
         traffic,
-        [ecn if can_mark and ecn not in ("off", False) else "off" for ecn in _ecn_of_blocks(scenario)],
+        [ecn if can_mark else "off" for ecn in _ecn_of_blocks(scenario)],
     )
 
 

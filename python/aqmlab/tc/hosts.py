@@ -1,7 +1,6 @@
 """The end hosts: `sysctl` and `ip route` lines for a scenario's [tcp]; see tcp(7) and ip-route(8)."""
 
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aqmlab import engine
@@ -14,6 +13,9 @@ LARGEST_WINDOW = 1 << 30
 
 LARGEST_BUFFER = (1 << 31) - 1
 """Buffers are signed 32-bit numbers in the kernel."""
+
+FIRST_BUFFER = 131072
+"""tcp(7): the receive buffer that a connection begins with by default."""
 
 USUAL_BUFFER = 6 << 20
 """tcp(7): the largest receive buffer by default; less would bind windows that are not bound in the scenario."""
@@ -38,7 +40,8 @@ _ECN_OPTION = {"False": 0, "linux-minimum": 1, "linux": 2, "linux-persist": 3}
 _USUAL = {"dscp": "CS0", "hosts": "own"}
 _EXPRESSED = {
     *("stack", "cc", "repair", "ecn", "window", "mss", "header", "syn_header"),
-    *("initial_window", "idle_restart", "rto_min", "ecn_option"),
+    *("initial_window", "idle_restart", "rto_min", "ecn_option", "ecn_fallback"),
+    *("receive_buffer", "dsack", "frto", "timestamps"),
 }
 _ACKNOWLEDGING = {"delayed_ack", "delayed_ack_timeout", "delayed_ack_counts", "quick_acks", "quick_acks_for_ecn"}
 
@@ -104,59 +107,83 @@ def ecn_option(tcp: Mapping[str, Any]) -> tuple[int, list[str]]:
     )
 
 
-def _accurate(tcp: Tree) -> list[Line]:
-    if not has_accurate_ecn(tcp):
-        return []
-    value, remarks = ecn_option(tcp)
-    return [_sysctl("tcp_ecn_option", value, *remarks)]
+def asks_for_ecn(tcp: Mapping[str, Any]) -> bool:
+    """Whether connections ask for ECN in one of its ways."""
+    return str(tcp["ecn"]) != "off"
+
+
+def sysctls(tcp: Tree, windows: Sequence[int] = ()) -> dict[str, int | str]:
+    """What a kernel is set to for `[tcp]`, by names below `net.ipv4`, but for ECN's own settings.
+
+    `windows` are those of connections that have others, in bytes: buffers leave room for the largest.
+    """
+    first = int(q.size(tcp["receive_buffer"])) or FIRST_BUFFER
+    largest = max(int(q.size(tcp["window"])), *windows, 0)
+    buffer = min(max(4 * largest, USUAL_BUFFER), LARGEST_BUFFER)
+    return {
+        "tcp_congestion_control": kernel_control(tcp),
+        "tcp_sack": int(has_sack(tcp)),
+        "tcp_dsack": int(bool(tcp["dsack"])),
+        "tcp_timestamps": int(has_timestamps(tcp)),
+        "tcp_ecn_fallback": int(bool(tcp["ecn_fallback"])),
+        "tcp_slow_start_after_idle": int(bool(tcp["idle_restart"])),
+        "tcp_frto": 2 if tcp["frto"] else 0,
+        "tcp_recovery": int(has_rack(tcp)),
+        "tcp_early_retrans": 3 if has_rack(tcp) else 0,
+        "tcp_no_metrics_save": 1,
+        "tcp_rmem": f"4096 {first} {max(buffer, first)}",
+        "tcp_wmem": f"4096 65536 {buffer}",
+    }
+
+
+def route(tcp: Tree, mss: int, usual_mss: int) -> list[str]:
+    """The words of a route for `[tcp]`, whose hosts advertise `mss` bytes; `usual_mss` needs no word."""
+    window = int(q.size(tcp["window"]))
+    return [
+        *([f"window {window}"] if window < LARGEST_WINDOW else []),
+        f"initcwnd {tcp['initial_window']}",
+        f"rto_min {tcp['rto_min']}",
+        *([f"advmss {mss}"] if mss != usual_mss else []),
+        *(["quickack 1"] if tcp["delayed_ack"] == "off" else []),
+    ]
+
+
+def advertised(tcp: Mapping[str, Any]) -> int:
+    """The MSS option, in bytes: without the timestamps that take their room in each segment, RFC 6691."""
+    return int(q.size(tcp["mss"])) + (TIMESTAMPS if has_timestamps(tcp) else 0)
 
 
 def _sysctls(tcp: Tree) -> list[Line]:
-    ecn, repair, with_rack = str(tcp["ecn"]), str(tcp["repair"]), has_rack(tcp)
-    other = another_repair(tcp)
-    buffer = min(max(4 * int(q.size(tcp["window"])), USUAL_BUFFER), LARGEST_BUFFER)
-    lines = [
-        _sysctl("tcp_congestion_control", kernel_control(tcp)),
-        _sysctl("tcp_sack", int(has_sack(tcp)), *([f"repair = {repair}: Linux repairs as {other}"] if other else [])),
-        _sysctl("tcp_timestamps", int(has_timestamps(tcp))),
-        _sysctl(
-            "tcp_ecn",
-            _ECN.get(ecn, 1),
-            *(
-                [f"ecn = {ecn}: Linux has no ECN-capable SYN/ACK, so this is RFC 3168"]
-                if ecn.startswith("plus")
-                else ["ecn = accurate: Linux 7.3 has it, 6.12 and 6.18 have not"]
-                if ecn == "accurate"
-                else []
-            ),
-        ),
-        *_accurate(tcp),
-        _sysctl("tcp_slow_start_after_idle", int(bool(tcp["idle_restart"]))),
-        _sysctl("tcp_no_metrics_save", 1, "connections start without what earlier ones learned, as they do in aqmlab"),
-        _sysctl("tcp_recovery", *((1,) if with_rack else (0, f"no RACK and no probe of tails: repair = {repair}"))),
-        _sysctl("tcp_early_retrans", 3 if with_rack else 0),
-        _sysctl("tcp_rmem", f"4096 131072 {buffer}", "the window is bounded by the route below, not by buffers"),
-        _sysctl("tcp_wmem", f"4096 65536 {buffer}"),
-    ]
+    repair, ecn = str(tcp["repair"]), str(tcp["ecn"])
+    remarks = {
+        "tcp_no_metrics_save": ["connections start without what earlier ones learned, as they do in aqmlab"],
+        "tcp_rmem": ["the window is bounded by the route below, not by buffers"],
+    }
+    if other := another_repair(tcp):
+        remarks["tcp_sack"] = [f"repair = {repair}: Linux repairs as {other}"]
+    if not has_rack(tcp):
+        remarks["tcp_recovery"] = [f"no RACK and no probe of tails: repair = {repair}"]
+    lines = [_sysctl(name, value, *remarks.get(name, [])) for name, value in sysctls(tcp).items()]
+    said = (
+        [f"ecn = {ecn}: Linux has no ECN-capable SYN/ACK, so this is RFC 3168"]
+        if ecn.startswith("plus")
+        else ["ecn = accurate: Linux 7.3 has it, 6.12 and 6.18 have not"]
+        if has_accurate_ecn(tcp)
+        else []
+    )
+    lines.append(_sysctl("tcp_ecn", _ECN.get(ecn, 1), *said))
+    if has_accurate_ecn(tcp):
+        value, remarks_on_option = ecn_option(tcp)
+        lines.append(_sysctl("tcp_ecn_option", value, *remarks_on_option))
     return lines
 
 
 def _route(tcp: Tree) -> list[Line]:
-    words: list[str] = []
-    remarks: list[str] = []
-    window = int(q.size(tcp["window"]))
-    if window < LARGEST_WINDOW:
-        words.append(f"window {window}")
-    else:
+    remarks = []
+    if int(q.size(tcp["window"])) >= LARGEST_WINDOW:
         remarks.append(f"window {tcp['window']}: TCP has no more than {LARGEST_WINDOW} bytes, and buffers set it")
-    words.append(f"initcwnd {tcp['initial_window']}")
-    words.append(f"rto_min {tcp['rto_min']}")
-    mss = int(q.size(tcp["mss"])) + (TIMESTAMPS if has_timestamps(tcp) else 0)
-    if mss != ETHERNET_MSS:
-        words.append(f"advmss {mss}")
-    if tcp["delayed_ack"] == "off":
-        words.append("quickack 1")
-    return [Line(f"ip route change $(ip route show default | head -n 1) {' '.join(words)}", tuple(remarks))]
+    words = " ".join(route(tcp, advertised(tcp), ETHERNET_MSS))
+    return [Line(f"ip route change $(ip route show default | head -n 1) {words}", tuple(remarks))]
 
 
 def linux_defaults(control: str = "cubic") -> Tree:
@@ -166,11 +193,11 @@ def linux_defaults(control: str = "cubic") -> Tree:
     return tcp
 
 
-def not_expressed(tcp: Tree, also_expressed: AbstractSet[str] = frozenset()) -> list[str]:
+def not_expressed(tcp: Tree) -> list[str]:
     """Keys in which the scenario differs from what a kernel does, and that no setting changes."""
     kernel = linux_defaults(kernel_control(tcp))
     quick = _ACKNOWLEDGING if tcp["delayed_ack"] == "off" else set()
-    expressed = _EXPRESSED | quick | also_expressed
+    expressed = _EXPRESSED | quick
     if tcp["cc"] == "cubic-rfc":
         expressed = expressed - {"cc"}
     names = [key for key in tcp if key not in expressed and not q.same(tcp[key], kernel.get(key))]
