@@ -36,8 +36,8 @@ from aqmlab.runs import calibration, places, planning, runner
 from aqmlab.runs.bed import CAPTURES, SIDES, Bed
 from aqmlab.runs.calibration import Calibration
 from aqmlab.runs.runner import Job, Spares
-from aqmlab.scenario import ScenarioLike, Source
-from aqmlab.sweep import sweeps, table
+from aqmlab.scenario import ScenarioLike, Source, with_tables
+from aqmlab.sweep import layers, sweeps, table
 from aqmlab.variants import Variant
 
 if TYPE_CHECKING:
@@ -225,6 +225,7 @@ def compare(
     monitor, view, at_once = prepared.listener(monitor), view or Unseen(), prepared.jobs_at_once(jobs)
     prepared.check_reps(reps)
     as_file, wanted = _variants(what, set, reps)
+    _check_changes(set, wanted)
     first = seed if seed is not None else prepared.resolve(wanted[0].source, reps).scenario.get("seed", 1)
     wanted = variants.with_seed(wanted, int(first))
     resolved = prepared.resolve_all(wanted)
@@ -457,6 +458,21 @@ def _variants(
         return None, variants.from_files([source, *(prepared.read(item, changes, None) for item in others)])
     written = variants.written_out(source, [str(item) for item in others])
     return written, variants.from_file(written)
+
+
+def _check_changes(changes: Mapping[str, Any] | None, wanted: Sequence[Variant]) -> None:
+    """Refuses a change that does nothing, since every variant says otherwise of its key."""
+    trees = [variant.source.tree for variant in wanted if not variant.uncongested]
+    for key, value in arguments.changes(changes, "set").items():
+        is_of_all = key.partition(".")[0] in (
+            "name",
+            "variant",
+        )  # of the comparison, and of variants before they are read
+        if trees and not is_of_all and not any(layers.are_as_set(tree, with_tables({key: value})) for tree in trees):
+            raise BadInput(
+                f"{arguments.changed('set', key, value)}: every variant undoes it; expected it among what the variants "
+                "say, as in 'pie target 5ms'"
+            )
 
 
 def _names_file(word: str) -> bool:

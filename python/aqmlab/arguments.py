@@ -7,8 +7,9 @@ import contextlib
 import json
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from itertools import combinations
 from numbers import Integral
 from typing import Any
 
@@ -68,12 +69,32 @@ def truths(**given: Any) -> None:
 
 
 def changes(given: Any, name: str) -> dict[str, Any]:
-    """Dotted keys of a scenario with their values, in which paths are texts; none where there is nothing."""
+    """Dotted keys of a scenario with their values, in which paths are texts; none where there is nothing.
+
+    Raises `BadInput` also where a table that is set whole undoes what a key before it sets.
+    """
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise BadInput(f'{name}: {given!r}: expected keys with their values, as in {{"link.rate": "10mbit"}}')
-    return {key: _plain(item) for key, item in given.items()}
+    found = {key: _plain(item) for key, item in given.items()}
+    for (key, value), (later, table) in combinations(found.items(), 2):
+        if key.startswith(f"{later}.") and not _says(table, key[len(later) + 1 :].split("."), value):
+            undone, by = changed(name, key, value), changed(name, later, table)
+            raise BadInput(f"{undone}: {by} undoes it; expected it after that")
+    return found
+
+
+def _says(table: Any, path: Sequence[str], value: Any) -> bool:
+    """Whether tables say this of what is below them."""
+    for step in path:
+        if isinstance(table, Sequence) and not isinstance(table, str) and step.isdigit() and int(step) < len(table):
+            table = table[int(step)]
+        elif isinstance(table, Mapping) and step in table:
+            table = table[step]
+        else:
+            return False
+    return bool(table == value)
 
 
 def _plain(item: Any) -> Any:

@@ -7,9 +7,18 @@ import pytest
 import aqmlab
 from aqmlab import arguments, cli, scenario, study
 from aqmlab.errors import BadInput
+from aqmlab.gym import Link
 from aqmlab.results import held_back
 from aqmlab.sweep import sweeps
 from conftest import BASE
+
+LONG = """
+duration = "3s"
+[link]
+rate = "10mbit"
+[[traffic]]
+kind = "bulk"
+"""
 
 GRID = """
 [scenario.link]
@@ -133,6 +142,45 @@ def test_arguments_of_a_sweep_are_named(tmp_path):
     for wrong, said in (({"jobs": 0}, "jobs: 0"), ({"resume": 1}, "resume: 1"), ({"folder": None}, "folder: None")):
         with pytest.raises(BadInput, match=rf"{said}: expected"):
             sweeps.run(asked, **{"folder": tmp_path / "out", **wrong})
+
+
+UNDONE = {"link.qdisc.target": "5ms", "link.qdisc": "pie"}
+
+
+def test_changes_that_undo_another_are_refused(tmp_path, compiled, capsys):
+    said = r'set=\{"link.qdisc.target": "5ms"\}: set=\{"link.qdisc": "pie"\} undoes it; expected it after that'
+    for verb in (aqmlab.run, aqmlab.compare, aqmlab.calibrate, Link):
+        with pytest.raises(BadInput, match=said):
+            verb(BASE, set=UNDONE)
+    after = aqmlab.run(LONG, set=dict(reversed(UNDONE.items())))
+    alike = aqmlab.run(LONG, set={**UNDONE, "link.qdisc": {"kind": "pie", "target": "5ms"}})
+    assert after.scenario["link"]["qdisc"]["target"] == alike.scenario["link"]["qdisc"]["target"] == "5ms"
+    (tmp_path / "long.toml").write_text(LONG)
+    words = ["--set", "link.qdisc.target=5ms", "--set", "link.qdisc=pie"]
+    assert cli.invoke(["run", str(tmp_path / "long.toml"), *words]) == 2
+    expected = "--set link.qdisc.target=5ms: --set link.qdisc=pie undoes it; expected it after that"
+    assert expected in capsys.readouterr().err
+    again = [*words, "--set", "link.qdisc.target=6ms", "-o", str(tmp_path / "out")]
+    assert cli.invoke(["run", str(tmp_path / "long.toml"), *again]) == 0
+    assert aqmlab.load(tmp_path / "out").scenario["link"]["qdisc"]["target"] == "6ms"
+
+
+def test_a_change_that_every_variant_undoes_is_refused(tmp_path, compiled):
+    for others in (("pie", "codel"), ("pie", "uncongested")):
+        with pytest.raises(BadInput, match=r'set=\{"link.qdisc.target": "5ms"\}: every variant undoes it; expected it'):
+            aqmlab.compare(LONG, *others, set={"link.qdisc": "pie", "link.qdisc.target": "5ms"})
+    variant = "[[variant]]\nname = '{0}'\nset = {{ 'link.qdisc.target' = '{0}' }}\n"
+    text = LONG + variant.format("7ms") + variant.format("9ms")
+    for key, value in {
+        "link.qdisc.target": "7ms",
+        "name": "other",
+        "link.rate": "5mbit",
+        "variant.0.name": "x",
+    }.items():
+        found = aqmlab.compare(text, set={"link.qdisc": "pie", key: value})
+        assert key != "name" or found.name == "other"
+    with pytest.raises(BadInput, match="every variant undoes it"):
+        aqmlab.compare(text, set={"link.qdisc": "pie", "link.qdisc.target": "5ms"})
 
 
 def test_numbers_of_numpy_are_numbers():

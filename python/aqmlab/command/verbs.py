@@ -67,10 +67,14 @@ def either_fresh_or_resumed(fresh: bool, resume: bool) -> None:
 
 def changes(settings: Sequence[str]) -> dict[str, Any]:
     """What `--set` says of a scenario. A file of code among the values is named by the user, and may run."""
-    from aqmlab import scenario
+    from aqmlab import arguments, scenario
     from aqmlab.laws import brought
 
-    found = dict(map(scenario.parse_setting, settings))
+    found: dict[str, Any] = {}
+    for key, value in map(scenario.parse_setting, settings):
+        found.pop(key, None)  # of one key that is there twice the last counts, and its place
+        found[key] = value
+    found = arguments.changes(found, "set")
     brought.allow_set(found)
     return found
 
