@@ -14,7 +14,7 @@ from aqmlab.figures.drawn import as_on_page
 from aqmlab.json_files import Json, read_json
 from aqmlab.results import store
 from aqmlab.results.exchanges import QUANTILES
-from aqmlab.results.window import Window
+from aqmlab.results.window import Counts, Window
 from aqmlab.study import curves, figures, found
 from aqmlab.study.cells import Cell, Cells
 from aqmlab.study.definition import FULL, Study
@@ -184,14 +184,7 @@ def _window(row: Json) -> Window:
     none = np.zeros((2, 1))
     return Window(
         measured_s=float("nan"),
-        rate_bps=(float("nan"), float("nan")),
-        covered_s=none,
-        sent_bits=none,
-        offered=none,
-        dropped=none,
-        marked=none,
-        delivered=none,
-        delay_sum_s=none,
+        link=Counts((float("nan"), float("nan")), *[none] * 7),
         completed=np.array([float(row["completed"])]),
         quantiles=np.full((len(QUANTILES), 1), np.nan),
         whole_quantiles=np.full(len(QUANTILES), np.nan),

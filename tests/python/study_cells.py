@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from aqmlab.results.exchanges import CDF_TIMES, SIZE_BINS, TAIL_TIMES
-from aqmlab.results.window import Window
+from aqmlab.results.window import Counts, Window
 from aqmlab.statistics import BATCHES
 
 
@@ -42,14 +42,16 @@ def window(times: Sequence[float], loss: float = 0.01, sizes: Sequence[int] = ()
         amounts[0, place] += size
     return Window(
         measured_s=60.0,
-        rate_bps=(1e7, 1e7),
-        covered_s=ways * 60 / BATCHES,
-        sent_bits=ways * 9e6 * 60 / BATCHES,
-        offered=ways * 1000,
-        dropped=ways * 1000 * loss,
-        marked=ways * 0,
-        delivered=ways * 1000 * (1 - loss),
-        delay_sum_s=ways * 10,
+        link=Counts(
+            rate_bps=(1e7, 1e7),
+            covered_s=ways * 60 / BATCHES,
+            sent_bits=ways * 9e6 * 60 / BATCHES,
+            offered=ways * 1000,
+            dropped=ways * 1000 * loss,
+            marked=ways * 0,
+            delivered=ways * 1000 * (1 - loss),
+            delay_sum_s=ways * 10,
+        ),
         completed=each * ordered.size,
         quantiles=np.quantile(ordered, (0.5, 0.9, 0.99))[:, None] * each,
         whole_quantiles=np.quantile(ordered, (0.5, 0.9, 0.99)),

@@ -1,10 +1,10 @@
 """Subjects of claims with numbers that are known: windows made of given response times, and points of a small grid."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from aqmlab.results.window import CDF_TIMES, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES, Window
+from aqmlab.results.window import CDF_TIMES, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES, Counts, Window
 from aqmlab.statistics import BATCHES
 from aqmlab.sweep import grid
 
@@ -35,8 +35,23 @@ def points(tree=GRID):
     return [point for one in grid.read(tree, "study.toml") for point in one.points]
 
 
+LINK = Counts(
+    rate_bps=(10e6, 10e6),
+    covered_s=np.full((2, BATCHES), 100.0 / BATCHES),
+    sent_bits=np.full((2, BATCHES), 2.5e7),
+    offered=np.full((2, BATCHES), 1000.0),
+    dropped=np.array([np.full(BATCHES, 10.0), np.full(BATCHES, 30.0)]),
+    marked=np.zeros((2, BATCHES)),
+    delivered=np.full((2, BATCHES), 990.0),
+    delay_sum_s=np.full((2, BATCHES), 9.9),
+)
+
+
 def window(times, *, blocks=None, sizes=None, **changes):
-    """A window in each of whose parts these response times were seen, of these traffic blocks and sizes."""
+    """A window in each of whose parts these response times were seen, of these traffic blocks and sizes.
+
+    `changes` are of the window, or of what was counted at its link.
+    """
     times = np.asarray(times, dtype=float)
 
     def counts(chosen):
@@ -53,14 +68,7 @@ def window(times, *, blocks=None, sizes=None, **changes):
     quantiles = np.quantile(times, QUANTILES) if times.size else np.full(len(QUANTILES), np.nan)
     facts = {
         "measured_s": 100.0,
-        "rate_bps": (10e6, 10e6),
-        "covered_s": np.full((2, BATCHES), 100.0 / BATCHES),
-        "sent_bits": np.full((2, BATCHES), 2.5e7),
-        "offered": np.full((2, BATCHES), 1000.0),
-        "dropped": np.array([np.full(BATCHES, 10.0), np.full(BATCHES, 30.0)]),
-        "marked": np.zeros((2, BATCHES)),
-        "delivered": np.full((2, BATCHES), 990.0),
-        "delay_sum_s": np.full((2, BATCHES), 9.9),
+        "link": replace(LINK, **{name: changes.pop(name) for name in list(changes) if hasattr(LINK, name)}),
         "completed": np.full(BATCHES, float(times.size)),
         "quantiles": np.tile(quantiles[:, None], (1, BATCHES)),
         "whole_quantiles": quantiles,

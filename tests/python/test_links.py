@@ -75,10 +75,11 @@ def test_each_link_is_counted_by_itself(result):
             expected = port.figures[name]
             assert result.estimate(f"{port.key}.{name}").value == pytest.approx(expected, rel=1e-6, abs=1e-12)
     # 12 Mb/s for two of the four seconds that are measured, 6 Mb/s for the others: 9 Mb/s.
-    assert found.at("core").rate_bps[0] == pytest.approx(9e6, rel=1e-3)
-    assert found.rate_bps == (20e6, 5e6) and found.sent_bits.sum() == found.at("home").sent_bits.sum()
+    assert found.links["core"].rate_bps[0] == pytest.approx(9e6, rel=1e-3)
+    assert found.link.rate_bps == (20e6, 5e6) and found.link is found.at("home").link
     # What queues is what the slower link holds back, and its counts are no part of the first one's.
-    assert found.at("core").dropped.sum() + found.at("core").marked.sum() > 0 == found.dropped.sum()
+    core = found.at("core").link
+    assert core.dropped.sum() + core.marked.sum() > 0 == found.link.dropped.sum()
 
 
 def test_queues_of_two_links_are_never_added_up(result):
@@ -124,7 +125,7 @@ def test_a_run_of_several_links_is_kept_without_its_tables(result):
     kept = condensed.Condensed.from_bytes(condensed.of_run(result.runs[0], "key", facts).to_bytes())
     name = "links.core.forward.queue_delay_mean_s"
     assert kept.window.measure(name) == window(result).measure(name)
-    assert kept.window.at("core").state.keys() == window(result).at("core").state.keys()
+    assert kept.window.at("core").link.state.keys() == window(result).at("core").link.state.keys()
     thin = condensed.thinned(result.queue, 12)
     assert (
         thin.group_by("link", "direction")
@@ -361,12 +362,12 @@ def test_a_part_of_the_window_has_the_rate_of_its_time(changes, tmp_path, monkey
     (run,) = aqmlab.run(CHANGING, set=edits, out=tmp_path / "run").runs
     found = condense(run)
     parts = found.parts("forward.utilisation")
-    was_open = found.relative_rate[0] > 0
+    was_open = found.link.relative_rate[0] > 0
     assert was_open.sum() > 15 and np.isnan(parts[~was_open]).all()
     # Parts of 250 ms; a packet of 12,000 bits at either end is the most that one has more or less.
-    bits = found.relative_rate[0] * found.rate_bps[0] * found.covered_s[0]
+    bits = found.link.relative_rate[0] * found.link.rate_bps[0] * found.link.covered_s[0]
     assert np.abs(parts - 1)[was_open] == pytest.approx(0, abs=12_001 / bits[was_open].min())
-    assert bits.sum() == pytest.approx(found.rate_bps[0] * 5, rel=1e-6)
+    assert bits.sum() == pytest.approx(found.link.rate_bps[0] * 5, rel=1e-6)
     assert found.measure("forward.utilisation") == pytest.approx(run.summary["forward"]["utilisation"])
     seen = SimpleNamespace(window=found)
     (formula,) = read({"measure": "utilisation", "direction": "forward"}, "here", ())

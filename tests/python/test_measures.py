@@ -106,5 +106,5 @@ def test_percentiles_of_the_summary_are_those_of_the_table_to_three_digits(measu
 def test_parts_add_up_to_the_whole(seen):
     for name in ("throughput_bps", "utilisation", "share_under_1s"):
         formula = catalogue.named(name).formula
-        weights = seen.window.completed if name == "share_under_1s" else seen.window.covered_s[0]
+        weights = seen.window.completed if name == "share_under_1s" else seen.window.link.covered_s[0]
         assert np.average(formula.parts(seen), weights=weights) == pytest.approx(formula.whole(seen), rel=1e-12)

@@ -188,6 +188,6 @@ def test_states_are_those_of_the_intervals_of_each_part(tmp_path):
         & (pl.col("time_s") <= start + 4 * part + 1e-6)
     )
     held = rows["queue_packets"].to_numpy().astype(float)
-    state = kept.window.state["queue_packets"][:, 1, 3]
+    state = kept.window.link.state["queue_packets"][:, 1, 3]
     assert state == pytest.approx([held.mean(), held.std(), held.min(), held.max()], rel=1e-12)
-    assert "delivered_packets" not in kept.window.state
+    assert "delivered_packets" not in kept.window.link.state

@@ -85,9 +85,10 @@ def test_results_of_older_versions_say_the_same(run, tmp_path, monkeypatch):
         older = table.with_columns((pl.col(f"{column.removesuffix('_s')}_ns") * 1e-9).alias(column) for column in pairs)
         older.select(pl.exclude("^.*_ns$")).write_parquet(tmp_path / f"{name}.parquet")
     found, expected = condense(aqmlab.Run(tmp_path)), condense(run)
-    for name, item in vars(expected).items():
-        if isinstance(item, np.ndarray):
-            np.testing.assert_allclose(vars(found)[name], item, rtol=1e-12 if name == "delay_sum_s" else 0)
+    for older, item in ((found, expected), (found.link, expected.link)):
+        for name, values in vars(item).items():
+            if isinstance(values, np.ndarray):
+                np.testing.assert_allclose(vars(older)[name], values, rtol=1e-12 if name == "delay_sum_s" else 0)
     loaded = aqmlab.load(tmp_path)
     for name in ("share_under_500ms", "p50", "utilisation"):
         assert loaded.estimate(name) == aqmlab.load(run.folder).estimate(name)
@@ -112,14 +113,14 @@ def test_a_constant_rate_has_no_spread_over_parts_of_a_window(tmp_path, monkeypa
     """
     (run,) = aqmlab.run(text, out=tmp_path / "run").runs
     window = condense(run)
-    assert window.covered_s.sum(axis=1) == pytest.approx([seconds, seconds])
+    assert window.link.covered_s.sum(axis=1) == pytest.approx([seconds, seconds])
     for measure in ("utilisation", "throughput_bps"):
-        sent, could = quotient(window, measure, (0,))
+        sent, could = quotient(window.link, measure, (0,))
         # A packet of 1500 bytes at either end is the most that a part may have more or less: 1.2 ms of it.
         assert sent / could == pytest.approx(
             np.full(BATCHES, sent.sum() / could.sum()), rel=0.0012 / (seconds / BATCHES)
         )
-    even = replace(window, sent_bits=1e7 * window.covered_s, settled=None)
+    even = replace(window, link=replace(window.link, sent_bits=1e7 * window.link.covered_s), settled=None)
     assert named.estimate([named.Numbers(run, lambda: even)], "utilisation").half_width == pytest.approx(0, abs=1e-9)
 
 

@@ -21,7 +21,7 @@ from aqmlab.json_files import Json
 from aqmlab.results import store
 from aqmlab.results.result import Result
 from aqmlab.results.run import Run
-from aqmlab.results.window import Window, condense, in_parts
+from aqmlab.results.window import Counts, Window, condense, in_parts
 from aqmlab.statistics import Array, Interval
 
 if TYPE_CHECKING:
@@ -219,8 +219,8 @@ def _of_direction(both: _Both, way: int, name: str, link: str) -> list[Finding]:
     """The quantities of the one link, or of a link of several; `name` is where its figures are in summaries."""
     said = f"{link} {WAYS[way]}".strip()
 
-    def own(window: Window) -> Window:
-        return window.at(link) if link else window
+    def own(window: Window) -> Counts:
+        return window.links[link] if link else window.link
 
     def ratio(top: str, bottom: str) -> Callable[[Window], Array]:
         def parts(window: Window) -> Array:

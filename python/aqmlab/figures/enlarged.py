@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 
 from aqmlab.figures.looks import MUTED, PAPER
 from aqmlab.figures.sheet import Sheet
-from aqmlab.results.window import CDF_TIMES
+from aqmlab.results.exchanges import index
 from aqmlab.statistics import Array
 
 FROM_S = 0.4
@@ -32,7 +32,7 @@ def floor(shares: Sequence[tuple[Array, bool]], from_s: float = FROM_S) -> float
     With each curve stands whether it is a reference, which counts only where there are no others.
     """
     congested = [curve for curve, is_reference in shares if not is_reference] or [curve for curve, _ in shares]
-    start = int(np.searchsorted(CDF_TIMES, from_s - 1e-9))
+    start = index(from_s)
     return float(5 * np.floor(np.nanmin([curve[start] for curve in congested], initial=100.0) / 5))
 
 
@@ -43,8 +43,7 @@ def is_larger(floor: float) -> bool:
 
 def is_free(lowest: Sequence[Array]) -> bool:
     """Whether no curve would lie behind the enlarged part; of a curve with a band `lowest` is the band's lower end."""
-    later = np.asarray(CDF_TIMES >= BEHIND_S - 1e-9)
-    return bool(np.nanmin([curve[later] for curve in lowest], initial=100.0) >= BEHIND)
+    return bool(np.nanmin([curve[index(BEHIND_S) :] for curve in lowest], initial=100.0) >= BEHIND)
 
 
 def inset(axes: Axes, sheet: Sheet) -> Axes:

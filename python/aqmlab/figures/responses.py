@@ -17,6 +17,7 @@ from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import legend
 from aqmlab.figures.looks import Look, void_note
 from aqmlab.figures.sheet import Sheet
+from aqmlab.results.exchanges import index
 from aqmlab.results.window import CDF_TIMES, TAIL_TIMES, Window
 from aqmlab.statistics import Array
 
@@ -199,7 +200,7 @@ def _wider_said(curves: Sequence[Curve], is_log: bool = False) -> str:
 
 def _cdf_half_width(column: Column) -> float | None:
     """The widest half width at the marked times; none of a curve that lacks an interval at one of them."""
-    marks = [int(np.searchsorted(CDF_TIMES, t - 1e-9)) for t in MARKED_TIMES]
+    marks = [index(time_s) for time_s in MARKED_TIMES]
     widths = [
         column.statistic(lambda w, k=k: float(w.cdf[k]), lambda w, k=k: w.cdf_parts[:, k]).half_width  # type: ignore[misc]
         for k in marks

@@ -36,10 +36,10 @@ def _quotient(name: str) -> Callable[[Params], Formula]:
         directions = range(len(WAYS)) if way == BOTH else (WAYS.index(way),)
 
         def parts(seen: Seen) -> Array:
-            return in_parts(seen.window, name, directions)
+            return in_parts(seen.window.link, name, directions)
 
         def whole(seen: Seen) -> float:
-            top, bottom = (each.sum() for each in quotient(seen.window, name, directions))
+            top, bottom = (each.sum() for each in quotient(seen.window.link, name, directions))
             return float(top / bottom) if bottom > 0 else float("nan")
 
         ways = "both directions" if way == BOTH else way
@@ -59,11 +59,11 @@ def _state(params: Params) -> Formula:
     row, direction = STATISTICS.index(statistic), WAYS.index(way)
 
     def parts(seen: Seen) -> Array:
-        found = seen.window.state.get(column)
+        found = seen.window.link.state.get(column)
         return np.full(seen.window.completed.size, np.nan) if found is None else found[row, direction]
 
     def whole(seen: Seen) -> float:
-        found = seen.window.state.get(column)
+        found = seen.window.link.state.get(column)
         if found is None:
             return float("nan")
         means, deviations, least, most = (each[direction] for each in found)

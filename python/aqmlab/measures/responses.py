@@ -8,7 +8,7 @@ import numpy as np
 
 from aqmlab.measures.measure import Formula, Measure, Parameter, Params, is_number
 from aqmlab.measures.subject import Seen
-from aqmlab.results.exchanges import TAIL_MARKS
+from aqmlab.results.exchanges import TAIL_MARKS, index
 from aqmlab.results.window import CDF_TIMES, FEWEST, SIZE_EDGES, TAIL_TIMES, Window
 from aqmlab.statistics import Array
 from aqmlab.units import say_seconds
@@ -37,11 +37,6 @@ SCOPE = (
     Parameter("to_bytes", f"one of {_EDGES}: responses up to that", lambda item: item in SIZE_EDGES),
 )
 """Of which exchanges: all without any of these."""
-
-
-def index(time: float) -> int:
-    """Where a response time stands in `CDF_TIMES`."""
-    return int(np.searchsorted(CDF_TIMES, time - 1e-9))
 
 
 def _scope(params: Params) -> tuple[Curves, str]:

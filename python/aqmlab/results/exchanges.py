@@ -24,6 +24,12 @@ CDF_TIMES = seconds(CDF_TIMES_NS)
 """Response times at which distribution functions are kept, seconds: to 2 s as in the studies' figures, in steps finer
 than a figure can show."""
 
+
+def index(time_s: float) -> int:
+    """Where a response time stands in `CDF_TIMES`; of one between two of these the later."""
+    return int(np.searchsorted(CDF_TIMES, time_s - 1e-9))
+
+
 TAIL_MARKS = (3.0, 5.0, 10.0, 20.0, 30.0, 50.0, 100.0, 200.0, 300.0, 500.0, 1000.0)
 """Response times that people speak of, seconds; counts are kept at them."""
 

@@ -14,14 +14,13 @@ import polars as pl
 
 from aqmlab import engine, links, near, statistics
 from aqmlab.errors import BadInput
-from aqmlab.results import by_application, held_back, round_trips, ways
-from aqmlab.results.exchanges import CDF_TIMES
+from aqmlab.results import by_application, exchanges, held_back, round_trips, ways
 from aqmlab.results.run import Run
 from aqmlab.results.window import MEASURES, OF_WAY, QUOTIENTS, Window
 from aqmlab.statistics import Array, Interval
 
 WITHIN_S = 0.5
-AT = int(np.searchsorted(CDF_TIMES, WITHIN_S))
+AT = exchanges.index(WITHIN_S)
 
 TRAFFIC, PROBES, APPLICATIONS = APART = ("traffic", "probes", "applications")
 """What names of numbers begin with that are of a part of the traffic."""

@@ -90,52 +90,43 @@ class Counts:
     """What was counted at a link."""
 
     rate_bps: tuple[float, float]
-    """In the mean over the window."""
+    """Of each direction, in the mean over the window."""
     covered_s: Array  # [direction, part]: the time of the intervals that end in it
     sent_bits: Array  # [direction, part]
-    offered: Array
+    offered: Array  # [direction, part]: packets, as in the next three
     dropped: Array
     marked: Array
     delivered: Array
-    delay_sum_s: Array
+    delay_sum_s: Array  # [direction, part]: of the delivered packets
     relative_rate: Array = field(default_factory=_steady)  # [direction, part]
     """The rate in the time that a part covers, of the mean over the window; not a number where it is not known."""
     state: Mapping[str, Array] = field(default_factory=dict)  # column -> [statistic, direction, part]
 
-    @property
-    def arrays(self) -> dict[str, Array]:
-        """Its counts by their names."""
-        return {name: item for name, item in vars(self).items() if name not in ("rate_bps", "state")}
-
 
 @dataclass(frozen=True)
 class Window:
-    """One run, condensed; what is of a link is of the first one."""
+    """One run, condensed."""
 
     measured_s: float
-    rate_bps: tuple[float, float]
-    covered_s: Array  # [direction, part]: the time of the intervals that end in it
-    sent_bits: Array  # [direction, part]
-    offered: Array
-    dropped: Array
-    marked: Array
-    delivered: Array
-    delay_sum_s: Array
+    link: Counts
+    """Of several links the first."""
     completed: Array  # [part]
-    quantiles: Array  # [quantile, part]
-    whole_quantiles: Array  # [quantile]
+    quantiles: Array  # [quantile of QUANTILES, part]: seconds
+    whole_quantiles: Array  # [quantile of QUANTILES]: seconds
     cdf_counts: Array  # [part, time]: completed within CDF_TIMES
     tail_counts: Array  # [part, time]: taking longer than TAIL_TIMES
     summarised: dict[str, float]
     """Measures from the summary, where the run has not written every exchange down."""
     block_completed: Array = field(default_factory=lambda: np.zeros((0, BATCHES)))  # [block of traffic, part]
-    block_cdf_counts: Array = field(default_factory=lambda: np.zeros((0, BATCHES, CDF_TIMES.size)))
+    block_cdf_counts: Array = field(  # [block of traffic, part, time]
+        default_factory=lambda: np.zeros((0, BATCHES, CDF_TIMES.size))
+    )
     size_completed: Array = field(default_factory=lambda: np.zeros((0, BATCHES)))  # [class between SIZE_EDGES, part]
-    size_cdf_counts: Array = field(default_factory=lambda: np.zeros((0, BATCHES, CDF_TIMES.size)))
+    size_cdf_counts: Array = field(  # [class between SIZE_EDGES, part, time]
+        default_factory=lambda: np.zeros((0, BATCHES, CDF_TIMES.size))
+    )
     size_counts: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))  # [all or fast, bin]
-    size_bytes: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))
-    relative_rate: Array = field(default_factory=_steady)  # [direction, part]
-    state: Mapping[str, Array] = field(default_factory=dict)  # column -> [statistic, direction, part]
+    size_bytes: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))  # [all or fast, bin]
     links: Mapping[str, Counts] = field(default_factory=dict)
     """Of several links each by its name; empty where there is one."""
     figures: Mapping[str, float] = field(default_factory=dict)
@@ -145,7 +136,7 @@ class Window:
 
     def at(self, link: str) -> "Window":
         """The same run with the figures of a link of several in place of the first one's."""
-        return replace(self, **vars(self.links[link]))
+        return replace(self, link=self.links[link])
 
     @property
     def measures_of_ways(self) -> list[str]:
@@ -213,47 +204,47 @@ class Window:
         place = ways.place(name)
         return place is not None and place.what not in QUOTIENTS
 
-    def _of_link(self, name: str) -> tuple["Window", str, tuple[int, ...]]:
-        """The window with the figures of a link, which of them, and in which directions."""
+    def _of_link(self, name: str) -> tuple[Counts, str, tuple[int, ...]]:
+        """What was counted at a link, which of its figures, and in which directions."""
         if (place := ways.place(name)) is not None:
-            own = self.at(place.link) if place.link else self
+            own = self.links[place.link] if place.link else self.link
             return own, place.what, (links.WAYS.index(place.way),)
-        return self, name, (0, 1)
+        return self.link, name, (0, 1)
 
     def _share(self, name: str) -> tuple[Array, Array] | None:
         """Of a share of exchanges, how many those are and how many all are, in each part."""
-        column = {"share_under_500ms": 100, "share_under_1s": 200, "share_under_2s": 400}.get(name)
-        return None if column is None else (self.cdf_counts[:, column], self.completed)
+        time_s = _UNDER_S.get(name)
+        return None if time_s is None else (self.cdf_counts[:, exchanges.index(time_s)], self.completed)
 
 
-def quotient(window: Window, name: str, directions: Sequence[int] = (0, 1)) -> tuple[Array, Array]:
+def quotient(counts: Counts, name: str, directions: Sequence[int] = (0, 1)) -> tuple[Array, Array]:
     """A measure of the link in some directions together: numerator and denominator, whose sums over the parts are those
-    of the window.
+    of the counts.
 
     The rate of a link that changes is its mean there: what a part itself comes to, `in_parts` has.
     """
     rows = list(directions)
     match name:
         case "utilisation":
-            carried = np.array(window.rate_bps)[rows, None] * window.covered_s[rows]
-            return window.sent_bits[rows].sum(axis=0), carried.sum(axis=0)
+            carried = np.array(counts.rate_bps)[rows, None] * counts.covered_s[rows]
+            return counts.sent_bits[rows].sum(axis=0), carried.sum(axis=0)
         case "throughput_bps":
-            return window.sent_bits[rows].sum(axis=0), window.covered_s[rows].mean(axis=0)
+            return counts.sent_bits[rows].sum(axis=0), counts.covered_s[rows].mean(axis=0)
     top, bottom = {
-        "loss_ratio": (window.dropped, window.offered),
-        "mark_ratio": (window.marked, window.offered),
-        "queue_delay_mean_s": (window.delay_sum_s, window.delivered),
+        "loss_ratio": (counts.dropped, counts.offered),
+        "mark_ratio": (counts.marked, counts.offered),
+        "queue_delay_mean_s": (counts.delay_sum_s, counts.delivered),
     }[name]
     return top[rows].sum(axis=0), bottom[rows].sum(axis=0)
 
 
-def in_parts(window: Window, name: str, directions: Sequence[int] = (0, 1)) -> Array:
+def in_parts(counts: Counts, name: str, directions: Sequence[int] = (0, 1)) -> Array:
     """A measure of the link in some directions together in each part; not a number where that is not known."""
-    top, bottom = quotient(window, name, directions)
+    top, bottom = quotient(counts, name, directions)
     if name == "utilisation":
         rows = list(directions)
-        rates = np.array(window.rate_bps)[rows, None] * window.relative_rate[rows]
-        bottom = (rates * window.covered_s[rows]).sum(axis=0)
+        rates = np.array(counts.rate_bps)[rows, None] * counts.relative_rate[rows]
+        bottom = (rates * counts.covered_s[rows]).sum(axis=0)
     return _divided(top, bottom)
 
 
@@ -266,18 +257,16 @@ def _floats(values: npt.ArrayLike) -> Array:
 
 
 _QUANTILE = {"p50": 0, "p90": 1, "p99": 2}
+_UNDER_S = {"share_under_500ms": 0.5, "share_under_1s": 1.0, "share_under_2s": 2.0}
 
 
 def condense(run: Run) -> Window:
     """Reads a run's tables; the table of exchanges in slices, for it may be larger than memory."""
     start, end = run.window
     counts = {name: _counts(run, name) for name in links.of(run.scenario)}
-    first = next(iter(counts.values()))
     return Window(
         measured_s=end - start,
-        rate_bps=first.rate_bps,
-        state=first.state,
-        **first.arrays,
+        link=next(iter(counts.values())),
         links=counts if len(counts) > 1 else {},
         **exchanges.parts(run.folder / "exchanges.parquet", start, end, len(run.scenario["traffic"])),
         summarised={} if run.has_exchanges else _summarised(run.summary["exchanges"]),

@@ -275,8 +275,8 @@ def _window_file(window: Window) -> bytes:
             continue  # in the summary, and among the facts
         if field.name == "summarised":
             arrays[field.name] = np.frombuffer(json.dumps(item).encode(), dtype=np.uint8)
-        elif field.name == "state":
-            arrays.update({f"state/{name}": _small(cells) for name, cells in item.items()})
+        elif field.name == "link":
+            arrays.update(_counts_arrays(item))
         elif field.name == "links":
             for link, counts in item.items():
                 arrays.update({f"links/{link}/{name}": cells for name, cells in _counts_arrays(counts).items()})
@@ -320,9 +320,7 @@ def _window(content: bytes) -> Window:
         links={link: _counts(own) for link, own in of_links.items()},
         figures={},
         settled=None,
-        rate_bps=first.rate_bps,
-        state=first.state,
-        **first.arrays,
+        link=first,
         **others,
     )
 

@@ -14,6 +14,7 @@ from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.responses import CUT_OFF, FEWEST_LEFT, LONGER, MARKED_TIMES, WITHIN
 from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
+from aqmlab.results.exchanges import index
 from aqmlab.results.window import CDF_TIMES, TAIL_TIMES
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
@@ -155,7 +156,7 @@ def _without(every: Sequence[Curve], shown: Sequence[Curve]) -> str:
 
 def _rank(cell: Cell) -> float:
     """By the enlarged part, where curves are told apart."""
-    return float(mean_cdf(cell)[CDF_TIMES >= enlarged.FROM_S - 1e-9].mean())
+    return float(mean_cdf(cell)[index(enlarged.FROM_S) :].mean())
 
 
 def _distributions(
@@ -226,7 +227,7 @@ def _slowest(cell: Cell) -> float:
 
 def _precision(curves: Sequence[Curve]) -> str:
     """Which intervals the curves have, and the widest of any at some times."""
-    marks = [int(np.searchsorted(CDF_TIMES, t - 1e-9)) for t in MARKED_TIMES]
+    marks = [index(time_s) for time_s in MARKED_TIMES]
     found = []
     for curve in curves:
         windows = curve.cell.windows
