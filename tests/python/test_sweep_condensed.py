@@ -10,7 +10,7 @@ import pytest
 
 import aqmlab
 from aqmlab.results import exchanges, times
-from aqmlab.results.window import COUNTS, condense
+from aqmlab.results.window import COUNTS, Counts, condense
 from aqmlab.statistics import BATCHES
 from aqmlab.sweep import condensed
 from aqmlab.sweep.condensed import Condensed
@@ -105,6 +105,8 @@ def one(folder) -> tuple[aqmlab.Run, Condensed]:
 
 
 def same(a, b) -> bool:
+    if isinstance(a, Counts):
+        return same(vars(a), vars(b))
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
     return bool(np.array_equal(a, b, equal_nan=True)) if isinstance(a, np.ndarray | float) else a == b
