@@ -7,7 +7,6 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import ClassVar
 
 from aqmlab import engine, toml_text
@@ -15,8 +14,6 @@ from aqmlab.errors import BadInput
 from aqmlab.evaluation import template
 from aqmlab.evaluation.template import Compared, Form
 from aqmlab.json_files import Json
-from aqmlab.study import definition
-from aqmlab.study.definition import FULL, QUICK, Study
 
 PREFIX = "cc:"
 """In front of a controller's name, where disciplines could stand."""
@@ -59,27 +56,6 @@ def chosen(subject: str, against: Sequence[str] | None) -> list[Controller]:
     return found
 
 
-def study(
-    folder: Path,
-    subject: str,
-    against: Sequence[str] | None = None,
-    *,
-    quick: bool = False,
-    seeds: int | None = None,
-    only: Sequence[str] = (),
-) -> Study:
-    """The evaluation of a congestion controller as a study, whose results go to `folder`."""
-    among = chosen(subject, against)
-    return definition.of_tree(
-        folder,
-        template.filled(among[0], partial(_grid, among=among)),
-        QUICK if quick else FULL,
-        seeds,
-        only,
-        asked_as=template.command(subject, against),
-    )
-
-
 def _grid(table: Json, rates: Mapping[str, Json], among: Sequence[Controller]) -> Json:
     """A grid with the axes of rates and of controllers."""
     names = table.pop("rates", [])
@@ -92,3 +68,7 @@ def _grid(table: Json, rates: Mapping[str, Json], among: Sequence[Controller]) -
     of_cc = [{"name": one.name, "label": one.label, "set": {"tcp.cc": one.name}} for one in among]
     axis = [*template.axis_of_rates(names, rates), *table.get("axis", []), {"name": "cc", "value": of_cc}]
     return {**table, "axis": axis, "cell": [*buffers, *table.get("cell", [])]}
+
+
+study = partial(template.study, chosen, _grid)
+"""The evaluation of a congestion controller as a study: see `template.study`."""

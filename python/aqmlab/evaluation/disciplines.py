@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import ClassVar
 
 from aqmlab import scenario
@@ -18,8 +17,6 @@ from aqmlab.evaluation import template
 from aqmlab.evaluation.template import Compared, Form
 from aqmlab.json_files import Json
 from aqmlab.laws import brought, forms
-from aqmlab.study import definition
-from aqmlab.study.definition import FULL, QUICK, Study
 from aqmlab.tc import words
 
 AGAINST = ("codel", "fq_codel")
@@ -112,27 +109,6 @@ def chosen(subject: str, against: Sequence[str] | None) -> list[Discipline]:
     return found
 
 
-def study(
-    folder: Path,
-    subject: str,
-    against: Sequence[str] | None = None,
-    *,
-    quick: bool = False,
-    seeds: int | None = None,
-    only: Sequence[str] = (),
-) -> Study:
-    """The evaluation of a discipline as a study, whose results go to `folder`."""
-    among = chosen(subject, against)
-    return definition.of_tree(
-        folder,
-        template.filled(among[0], partial(_grid, among=among)),
-        QUICK if quick else FULL,
-        seeds,
-        only,
-        asked_as=template.command(subject, against),
-    )
-
-
 def _grid(table: Json, rates: Mapping[str, Json], among: Sequence[Discipline]) -> Json | None:
     """A grid with the axes of rates and of disciplines; None where there is nothing to run in it."""
     own = {key: table.pop(key) for key in _OWN if key in table}
@@ -162,6 +138,10 @@ def _grid(table: Json, rates: Mapping[str, Json], among: Sequence[Discipline]) -
         "axis": [*template.axis_of_rates(names, rates), *table.get("axis", []), {"name": "aqm", "value": of_aqm}],
         "cell": [*cells, *table.get("cell", [])],
     }
+
+
+study = partial(template.study, chosen, _grid)
+"""The evaluation of a discipline as a study: see `template.study`."""
 
 
 def _limits(buffers: Mapping[str, str], run: Sequence[Discipline]) -> list[Json]:

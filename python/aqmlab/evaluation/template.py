@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from aqmlab import files, scenario, toml_text
 from aqmlab.json_files import Json
+from aqmlab.study import definition
+from aqmlab.study.definition import FULL, QUICK, Study
 
 GOODPUT = "goodput_bps"
 DELAY: Json = {"measure": "queue_delay_mean_s", "direction": "forward", "title": "delay, mean"}
@@ -64,6 +66,36 @@ class Compared:
 def template(form: Form = DISCIPLINES) -> Json:
     """The tables of its file."""
     return toml_text.read(form.file, files.STUDY)
+
+
+C = TypeVar("C", bound=Compared)
+
+
+def study(
+    chosen: Callable[[str, Sequence[str] | None], list[C]],
+    grid: Callable[[Json, Mapping[str, Json], Sequence[C]], Json | None],
+    folder: Path,
+    subject: str,
+    against: Sequence[str] | None = None,
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    only: Sequence[str] = (),
+) -> Study:
+    """The evaluation of what `subject` says, beside what `against` says, as a study whose results go to `folder`.
+
+    `chosen` says what is compared, the evaluated one first; `grid` completes a grid of the file for these, as in
+    `filled`.
+    """
+    among = chosen(subject, against)
+    return definition.of_tree(
+        folder,
+        filled(among[0], lambda table, rates: grid(table, rates, among)),
+        QUICK if quick else FULL,
+        seeds,
+        only,
+        asked_as=command(subject, against),
+    )
 
 
 def command(subject: str, against: Sequence[str] | None) -> str:
