@@ -13,12 +13,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from aqmlab import engine, files, links, toml_text
+from aqmlab import engine, files, links, toml_text, units
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.laws import brought, forms
 
-DEMANDS = ("duration", "warmup", "cooldown", "path", "traffic")
+LENGTHS = ("duration", "warmup", "cooldown")
+"""The keys of a scenario that say how long a run is, and what of it is not measured."""
+
+DEMANDS = (*LENGTHS, "path", "traffic")
 """The keys of a scenario that say what is demanded and when it is measured."""
 
 QUEUES = ("qdisc", "reverse_qdisc")
@@ -364,6 +367,12 @@ def with_files_called(item: Any, names: Mapping[tuple[str, str], str]) -> Any:
             return {**item, "file": names[item["file"], item["sha256"]]}
         return {key: with_files_called(entry, names) for key, entry in item.items()}
     return [with_files_called(entry, names) for entry in item] if isinstance(item, list) else item
+
+
+def measured_window(tree: Mapping[str, Any]) -> tuple[float, float]:
+    """Start and end of what is measured, seconds since the start of the run; a length that is not given is none."""
+    duration, warmup, cooldown = (units.seconds(tree.get(key, "0s"), key) for key in LENGTHS)
+    return warmup, duration - cooldown
 
 
 def demand_digest(tree: Tree) -> str:

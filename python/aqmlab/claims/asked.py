@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from aqmlab import units
 from aqmlab.claims.asking import Called, Question, label
 from aqmlab.claims.reading import ClaimText
 from aqmlab.claims.samples import Sample, are_paired, contrast, relative, sample
@@ -28,6 +27,7 @@ from aqmlab.json_files import Json
 from aqmlab.measures.measure import Reading
 from aqmlab.measures.subject import Subject
 from aqmlab.results.settled import pooled
+from aqmlab.scenario import measured_window
 from aqmlab.statistics import Interval
 from aqmlab.sweep.grid import Point
 
@@ -284,10 +284,8 @@ def _is_as_long(subject: Subject, point: Point) -> bool:
 
 def _lengths(scenario: Json) -> tuple[float, float]:
     """The lengths of warm-up and measured window, seconds."""
-    duration, warmup, cooldown = (
-        units.seconds(str(scenario.get(key, "0s")), key) for key in ("duration", "warmup", "cooldown")
-    )
-    return warmup, duration - cooldown - warmup
+    start, end = measured_window(scenario)
+    return start, end - start
 
 
 def _measured(asked: Sequence[Question]) -> str:

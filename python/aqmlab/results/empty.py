@@ -5,6 +5,7 @@ from typing import Any
 
 from aqmlab import links, units
 from aqmlab.json_files import Json
+from aqmlab.scenario import measured_window
 
 
 def seen(tree: Mapping[str, Any], summary: Json) -> list[str]:
@@ -16,8 +17,7 @@ def seen(tree: Mapping[str, Any], summary: Json) -> list[str]:
     if any(port.get("delivered_packets") for port in ports):
         return []
     which = "any link" if links.are_several(tree) else "the link"
-    duration, warmup, cooldown = (units.seconds(tree.get(key, "0s"), key) for key in ("duration", "warmup", "cooldown"))
-    ends = " to ".join(map(units.say_seconds, (warmup, duration - cooldown)))
+    ends = " to ".join(map(units.say_seconds, measured_window(tree)))
     return [
         f"no packet left {which} in the measured window, from {ends}, so that no figure says anything: have traffic "
         "start before its end (start), or change duration, warmup or cooldown"

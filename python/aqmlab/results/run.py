@@ -7,10 +7,11 @@ from pathlib import Path
 
 import polars as pl
 
-from aqmlab import arguments, files, forks, toml_text, units
+from aqmlab import arguments, files, forks, toml_text
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.results import pages, video
+from aqmlab.scenario import measured_window
 
 MANIFEST: dict[str, type] = {"seed": int, "digest": str, "scenario_digest": str, "version": str, "self_checks": list}
 SUMMARY: dict[str, type] = {"forward": dict, "reverse": dict, "exchanges": dict}
@@ -80,10 +81,7 @@ class Run:
     @property
     def window(self) -> tuple[float, float]:
         """Start and end of what was measured, seconds since the start of the run."""
-        duration, warmup, cooldown = (
-            units.seconds(self.scenario.get(key, "0s"), key) for key in ("duration", "warmup", "cooldown")
-        )
-        return warmup, duration - cooldown
+        return measured_window(self.scenario)
 
     @property
     def live(self) -> Json:

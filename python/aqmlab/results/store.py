@@ -26,7 +26,7 @@ from aqmlab.results import seen, settled
 from aqmlab.results.digests import left_out_of, table_digest
 from aqmlab.results.result import Result
 from aqmlab.results.summaries import merge_summaries, void_of
-from aqmlab.scenario import LONGEST_NAME, demand_digest, digest, with_files_called, with_files_renamed
+from aqmlab.scenario import LONGEST_NAME, demand_digest, digest, measured_window, with_files_called, with_files_renamed
 from aqmlab.scenario import read as read_scenario
 
 LONGEST_READ = 1 << 20
@@ -299,7 +299,7 @@ def finish_run(
     found = checks.of_run(summary, tables.get("exchanges"), queue, calibrations, resolved.reached, tree)
     found += [reference.check(summary, tree, resolved.origin)] if is_reference else []
     laws = _laws(resolved, summary.pop("laws", {}))
-    window, traffic = _window_of(resolved.scenario), resolved.scenario.get("traffic", [])
+    window, traffic = measured_window(resolved.scenario), resolved.scenario.get("traffic", [])
     write_text(partial / "scenario.toml", resolved.toml)
     write_json(partial / "summary.json", summary)
     write_json(
@@ -428,13 +428,6 @@ def is_finished(folder: Path, scenario_digest: str, bed: Json | None = None) -> 
     if bed is None or live is None:
         return bed is None and live is None
     return all(live.get(key) == item for key, item in bed.items())
-
-
-def _window_of(scenario: Tree) -> tuple[float, float]:
-    """Start and end of what is measured, seconds."""
-    lengths = (units.seconds(scenario.get(key, "0s"), key) for key in ("duration", "warmup", "cooldown"))
-    duration, warmup, cooldown = lengths
-    return warmup, duration - cooldown
 
 
 def _about() -> Json:

@@ -379,13 +379,11 @@ def _line(points: dict[int, float]) -> statistics.Line:
 
 def _window_error(queue: pl.DataFrame, entered: Mapping[str, str], base: Tree, throughput_bps: float) -> float | None:
     """`entered` are the loaded directions, each with the link that carries what is offered."""
-    start = units.seconds(base.get("warmup", "0s"), "warmup")
-    end = units.seconds(base["duration"], "duration") - units.seconds(base.get("cooldown", "0s"), "cooldown")
     loaded = pl.concat(
         of_link(times.with_covered(queue), link).filter(pl.col("direction") == links.WAYS.index(way))
         for way, link in entered.items()
     )
-    rows, part = times.in_window(loaded, (start, end))
+    rows, part = times.in_window(loaded, scenario.measured_window(base))
     if rows.is_empty():
         return None
     bits = np.bincount(part, rows["delivered_bytes"].to_numpy() * 8.0, statistics.BATCHES)

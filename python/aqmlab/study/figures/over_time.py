@@ -18,6 +18,7 @@ from aqmlab.json_files import Json
 from aqmlab.results import times
 from aqmlab.results.run import of_link
 from aqmlab.results.window import COUNTS
+from aqmlab.scenario import measured_window
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
 from aqmlab.study.figures.curves import Curve
@@ -75,7 +76,7 @@ def over_time(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
     if not shown:
         return None
     factor, title = TITLES.get(column, (1.0, column.replace("_", " ") + (" per second" if column in COUNTS else "")))
-    tops = {c.cell.name: factor * series[c.cell.name].top(*_window(c.cell)) for c in shown}
+    tops = {c.cell.name: factor * series[c.cell.name].top(*measured_window(c.cell.scenario)) for c in shown}
     caption = _caption(direction, column, shown, curves, series)
 
     def draw(sheet: Sheet) -> Figure:
@@ -92,7 +93,7 @@ def over_time(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
                 axes.fill_between(one.s, factor * one.low, factor * one.high, color=hue, alpha=0.28, linewidth=0)
             axes.plot(one.s, factor * one.mean, color=hue, linewidth=sheet.points(1.2))
             axes.set_title(wrapped(curve.label, sheet.ems / across - 5))
-            start, end = _window(curve.cell)
+            start, end = measured_window(curve.cell.scenario)
             axes.axvspan(0, start, color=MUTED, alpha=0.13, linewidth=0)
             if end < _duration(curve.cell):
                 axes.axvspan(end, _duration(curve.cell), color=MUTED, alpha=0.13, linewidth=0)
@@ -127,7 +128,7 @@ def _caption(
         band = f", and the least and the largest of its intervals of {intervals} (band{which})"
     elif column not in COUNTS:
         band = "; how it went within is not kept of runs as long as these"
-    cut = any(_is_cut(series[c.cell.name], *_window(c.cell)) for c in shown)
+    cut = any(_is_cut(series[c.cell.name], *measured_window(c.cell.scenario)) for c in shown)
     none = [curve.label for curve in curves if curve not in shown]
     return (
         f"{direction.capitalize()} direction, one run each (seed {', '.join(map(str, seeds))}): {what} of each {each} "
@@ -152,11 +153,6 @@ def _duration(cell: Cell) -> float:
 
 def _interval(cell: Cell) -> float:
     return units.seconds(cell.scenario.get("record", {}).get("interval", INTERVAL), "record.interval")
-
-
-def _window(cell: Cell) -> tuple[float, float]:
-    warmup, cooldown = (units.seconds(cell.scenario.get(key, "0s"), key) for key in ("warmup", "cooldown"))
-    return warmup, _duration(cell) - cooldown
 
 
 def series_of(cell: Cell, column: str, reverse: bool) -> Series:
