@@ -81,7 +81,7 @@ def run(
     resolved = prepared.resolve(source, reps)
     doubts.of(resolved, source.tree)
     keep = Temporary() if out is None else None
-    folder = keep.folder / "result" if keep else places.of(out)
+    folder = keep.folder / "result" if keep else arguments.path(out)
     places.check(folder, reps)
     store.claim(folder, resume)
     heard = Foreseen(monitor)
@@ -150,7 +150,7 @@ def live(
     resolved = prepared.resolve(source, reps)
     doubts.of(resolved, source.tree)
     keep = Temporary() if out is None else None
-    folder = keep.folder / "result" if keep else places.of(out)
+    folder = keep.folder / "result" if keep else arguments.path(out)
     places.check(folder, reps)
     store.claim(folder, resume)
     bed = Bed(virtual, capture, tuple(command), side, traffic, kernel)
@@ -230,7 +230,7 @@ def compare(
     wanted = variants.with_seed(wanted, int(first))
     resolved = prepared.resolve_all(wanted)
     keep = Temporary() if out is None else None
-    folder = keep.folder / "comparison" if keep else places.of(out)
+    folder = keep.folder / "comparison" if keep else arguments.path(out)
     store.claim(folder, resume)
     rows = [(v.name, v.uncongested, v.baseline, _kind(r)) for v, r in zip(wanted, resolved, strict=True)]
     against = variants.choose_baseline(rows, baseline)
@@ -352,7 +352,7 @@ def record(
     monitor, at_once, place = (
         prepared.listener(monitor),
         prepared.jobs_at_once(jobs),
-        places.of(out, expected="the path of a file"),
+        arguments.path(out, expected="the path of a file"),
     )
     given = prepared.read(scenario, set, seed)
     resolved = prepared.resolve(variants.without_variants(given), 1)
@@ -378,7 +378,7 @@ def load(folder: str | Path) -> Result | Comparison:
 
     Raises `BadInput` if there is no such folder, or if it is that of a sweep.
     """
-    place = places.of(folder, "folder")
+    place = arguments.path(folder, "folder")
     if not place.is_dir():
         raise BadInput(f"{place}: no such folder; expected a result folder")
     if (place / sweeps.FILE).exists():
@@ -485,7 +485,7 @@ def _compare_results(results: Sequence[Result], out: str | Path | None, baseline
     called = witnesses.named(results)
     names = [name for name, *_ in called]
     keep = Temporary() if out is None else None
-    folder = keep.folder / "comparison" if keep else places.of(out)
+    folder = keep.folder / "comparison" if keep else arguments.path(out)
     store.claim(folder, resume=False)
     rows = [
         (name, _is_reference(result), False, _scenario_kind(result.scenario))

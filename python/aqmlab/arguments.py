@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from itertools import combinations
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import BadInput
@@ -59,6 +60,13 @@ def whole(given: Any, name: str, least: int = 1, most: int | None = None) -> int
         bounds = f"{least} or more" if most is None else f"from {least} to {most}"
         raise BadInput(f"{name}: {given!r}: expected a whole number, {bounds}")
     return int(given)
+
+
+def path(given: Any, name: str = "out", expected: str = "the path of a folder") -> Path:
+    """The path that is given, as a text or as whatever has one."""
+    if not isinstance(given, str | os.PathLike):
+        raise BadInput(f"{name}: {given!r}: expected {expected}")
+    return Path(given)
 
 
 def truths(**given: Any) -> None:

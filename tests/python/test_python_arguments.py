@@ -1,13 +1,15 @@
 """Arguments of the Python interface that are of another kind: one line names the argument, its value, what was
 expected."""
 
+import os
+
 import numpy as np
 import pytest
 
 import aqmlab
 from aqmlab import arguments, cli, scenario, study
 from aqmlab.errors import BadInput
-from aqmlab.gym import Link
+from aqmlab.gym import Link, Policy
 from aqmlab.results import held_back
 from aqmlab.sweep import sweeps
 from conftest import BASE
@@ -181,6 +183,35 @@ def test_a_change_that_every_variant_undoes_is_refused(tmp_path, compiled):
         assert key != "name" or found.name == "other"
     with pytest.raises(BadInput, match="every variant undoes it"):
         aqmlab.compare(text, set={"link.qdisc": "pie", "link.qdisc.target": "5ms"})
+
+
+def test_arguments_that_would_be_a_traceback_are_named(tmp_path, compiled):
+    (tmp_path / "grid.toml").write_text(GRID)
+    env, layers = Link(LONG, step="10ms", windows=1), [(np.zeros((1, 6)), np.zeros(1), "none")]
+    policy, found = Policy.of(layers, env), aqmlab.run(LONG)
+    run = found.runs[0]
+    asked = [
+        (
+            lambda: sweeps.run("grid.toml", tmp_path),
+            r"sweep: 'grid.toml': expected what sweeps.read gives for its file",
+        ),
+        (lambda: sweeps.read(None), "file: None: expected the path of a file with a grid"),
+        (lambda: aqmlab.check(None), "path: None: expected the path of a law's file"),
+        (lambda: policy.save(None), "path: None: expected the path of a file whose name ends in .onnx"),
+        (lambda: Policy("mine.onnx"), "policy: 'mine.onnx': expected what the file of a policy has in it, as bytes"),
+        (lambda: Policy.of(layers, env, doc=None), "policy: doc: None: expected a text"),
+        (lambda: Policy.of(layers, env, name=3), "policy: name: 3: expected small letters"),
+        (lambda: env.reset(options=3), r"options: 3: expected a table, as in \{'scenario': 0\}"),
+        (lambda: run.pages_of(2), r"blocks: 2: expected numbers of blocks of traffic, as in \[0, 2\]"),
+        (lambda: run.pages_of([1]), "blocks: 1: expected a whole number, from 0 to 0"),
+        (lambda: run.pages_of(["web"]), "blocks: 'web': expected a whole number, from 0 to 0"),
+    ]
+    for call, said in asked:
+        with pytest.raises(BadInput, match=said):
+            call()
+    assert run.pages_of(np.array([0])).is_empty()
+    # A policy has a path itself.
+    assert not aqmlab.check(policy).problem and aqmlab.load(os.fspath(run.folder)).digest == run.digest
 
 
 def test_numbers_of_numpy_are_numbers():

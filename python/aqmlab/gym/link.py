@@ -156,6 +156,8 @@ class Link(gymnasium.Env[Any, Any]):
         the number and the seed of the scenario.
         """
         seed = None if seed is None else arguments.whole(seed, "seed", 0, LARGEST_SEED)
+        if not isinstance(options, Mapping | None):
+            raise BadInput(f"options: {options!r}: expected a table, as in {{'scenario': 0}}")
         asked = {**(options or {})}
         chosen = asked.pop("scenario", None)
         if asked:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from aqmlab import files
+from aqmlab import arguments, files
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.gym.actions import Probability
 from aqmlab.gym.link import Link
@@ -37,6 +37,8 @@ class Policy:
     """
 
     def __init__(self, content: bytes, where: str = "policy") -> None:
+        if not isinstance(content, bytes):
+            raise BadInput(f"{where}: {content!r}: expected what the file of a policy has in it, as bytes")
         self.content, self._where = content, where
         self._network = Network(content, where)
         self._folder: Folder | None = None
@@ -59,8 +61,10 @@ class Policy:
         unseen = [each for each in link.observe if each not in observed.QUANTITIES]
         if unseen:
             raise BadInput(f"policy: no law sees {', '.join(unseen)}; expected of {', '.join(observed.QUANTITIES)}")
-        if NAME.fullmatch(name) is None:
+        if not isinstance(name, str) or NAME.fullmatch(name) is None:
             raise BadInput(f"policy: name: {name!r}: expected small letters, digits and _")
+        if not isinstance(doc, str):
+            raise BadInput(f"policy: doc: {doc!r}: expected a text that says what the policy is")
         about = About(name, " ".join(doc.split()), link.step_ns, link.observe, link.windows, link.action.range)
         about.check("policy")
         return cls(_content(_layers(model), about))
@@ -84,7 +88,7 @@ class Policy:
 
     def save(self, path: str | Path) -> Path:
         """Writes the policy's file, whose name ends in `.onnx`."""
-        place = Path(path)
+        place = arguments.path(path, "path", f"the path of a file whose name ends in {policy.ENDING}")
         if place.suffix != policy.ENDING:
             raise BadInput(f"{place}: expected a name that ends in {policy.ENDING}")
         files.check_folder_of(place)

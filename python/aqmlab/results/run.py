@@ -1,7 +1,7 @@
 """A finished run: a folder with `scenario.toml`, `manifest.json`, `summary.json` and its tables, read lazily."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -121,7 +121,11 @@ class Run:
         return self.pages_of(pages.blocks(self.scenario["traffic"]))
 
     def pages_of(self, blocks: Sequence[int]) -> pl.DataFrame:
-        """The pages of some blocks of traffic."""
+        """The pages of some blocks of traffic, by their numbers; raises `BadInput` where one is none of the run's."""
+        if not isinstance(blocks, Iterable) or isinstance(blocks, str):
+            raise BadInput(f"blocks: {blocks!r}: expected numbers of blocks of traffic, as in [0, 2]")
+        last = len(self.scenario["traffic"]) - 1
+        blocks = [arguments.whole(block, "blocks", 0, last) for block in blocks]
         forks.check()
         gap_s = pages.LIVE_GAP_S if self.live else 0.0
         return pages.pages(self.folder, self.scenario["traffic"], self.window, gap_s, blocks)

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any
 
-from aqmlab import engine, files, toml_text, units
+from aqmlab import arguments, engine, files, toml_text, units
 from aqmlab.engine import Resolved
 from aqmlab.errors import AqmlabError, BadInput
 from aqmlab.json_files import Json
@@ -93,7 +93,7 @@ def check(path: str | Path) -> Checked:
 
     Raises `BadInput` where the file has none. A broken promise is no exception: it is the answer's `problem`.
     """
-    path = Path(path)
+    path = arguments.path(path, "path", "the path of a law's file")
     file, is_fair = forms.meant(path)
     if is_fair and files.is_file(file):
         raise BadInput(f"{path}: no such file; expected {file}, which is put to the test under fair queueing too")

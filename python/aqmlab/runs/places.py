@@ -15,13 +15,6 @@ REPETITION = re.compile(r"rep-([1-9][0-9]*)")
 """The folder of one of several runs."""
 
 
-def of(out: object, argument: str = "out", expected: str = "the path of a folder") -> Path:
-    """The path that an argument is; raises `BadInput` if it is none."""
-    if not isinstance(out, str | Path):
-        raise BadInput(f"{argument}: {out!r}: expected {expected}")
-    return Path(out)
-
-
 def check(folder: Path, reps: int) -> None:
     """Refuses the folder that the command works in, and those around it: a single run becomes its folder."""
     here = Path.cwd()

@@ -16,7 +16,7 @@ from aqmlab.json_files import Json, read_json
 from aqmlab.laws import brought
 from aqmlab.progress import Foreseen, Monitor, Silent
 from aqmlab.results import store
-from aqmlab.runs import places, planning
+from aqmlab.runs import planning
 from aqmlab.statistics import Interval
 from aqmlab.sweep import axes, grid, offered, table
 from aqmlab.sweep.executor import Executor
@@ -104,7 +104,7 @@ def read(file: str | Path, seeds: int | None = None, changes: Mapping[str, Any] 
     `seeds` runs are made of each point, whatever the file says. `changes` sets keys of the scenarios by their dotted
     names. Raises `BadInput` if something is wrong.
     """
-    file = Path(file)
+    file = arguments.path(file, "file", "the path of a file with a grid")
     tree = toml_text.read(file, files.GRID)
     if "profiles" in tree:
         raise BadInput(f"{file}: is a study; expected aqmlab study {file.parent}, or a file with [[grid]] alone")
@@ -148,9 +148,11 @@ def run(
     which has them; the same call with `resume` makes the runs that failed again, also where the law's file has been
     changed.
     """
+    if not isinstance(sweep, Sweep):
+        raise BadInput(f"sweep: {sweep!r}: expected what sweeps.read gives for its file")
     arguments.truths(resume=resume, fresh=fresh)
     jobs = None if jobs is None else arguments.whole(jobs, "jobs")
-    started, folder = time.monotonic(), places.of(folder, "folder")
+    started, folder = time.monotonic(), arguments.path(folder, "folder")
     store.claim(folder, resume)
     if resume and store.is_begun(folder) and not {FILE, SOURCE} & {entry.name for entry in folder.iterdir()}:
         raise BadInput(f"{folder}: holds no sweep; expected the folder of the one to be resumed")
