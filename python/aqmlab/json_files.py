@@ -1,6 +1,7 @@
-"""Files of JSON that aqmlab wrote: an object each, and what is wrong with one is said in a line."""
+"""Files of JSON that aqmlab wrote: an object each, and what is wrong with one is said in a line; what stands in it."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,3 +22,18 @@ def read_json(path: Path) -> Json:
     if not isinstance(value, dict):
         raise BadInput(f"{path}: expected a JSON object")
     return value
+
+
+def at(tree: Any, key: str | Sequence[str], missing: Any = None) -> Any:
+    """What stands in tables and lists under a dotted key or its parts; `missing` where there is nothing."""
+    for step in key.split(".") if isinstance(key, str) else key:
+        if isinstance(tree, list):
+            tree = tree[int(step)] if step.isdecimal() and int(step) < len(tree) else missing
+        else:
+            tree = tree.get(step, missing) if isinstance(tree, Mapping) else missing
+    return tree
+
+
+def is_number(item: Any) -> bool:
+    """A number, and no truth value."""
+    return isinstance(item, int | float) and not isinstance(item, bool)

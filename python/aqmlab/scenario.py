@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from aqmlab import engine, files, links, toml_text, units
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
+from aqmlab.json_files import at
 from aqmlab.laws import brought, forms
 
 LENGTHS = ("duration", "warmup", "cooldown")
@@ -143,12 +144,7 @@ class Source:
     def _not_beside(self, complaint: str) -> str:
         """A complaint about a file that cannot be read, with the path at which it was looked for from here."""
         found = _UNREAD.fullmatch(complaint)
-        named: Any = self.tree
-        for step in found["key"].split(".") if found is not None else ():
-            if isinstance(named, list):
-                named = named[int(step)] if step.isdigit() and int(step) < len(named) else None
-            else:
-                named = named.get(step) if isinstance(named, Mapping) else None
+        named = None if found is None else at(self.tree, found["key"])
         name = named.get("file") if isinstance(named, Mapping) else named
         if found is None or not isinstance(name, str):
             return complaint

@@ -12,6 +12,7 @@ from aqmlab.advice.candidates import PLATFORMS
 from aqmlab.advice.captured import Captured
 from aqmlab.advice.configured import Configured
 from aqmlab.errors import BadInput
+from aqmlab.json_files import is_number
 
 APPLICATIONS = ("calls", "web", "video", "games", "downloads")
 
@@ -294,7 +295,7 @@ def _mix_of(path: Path, mix: Mix) -> Mix:
             raise BadInput(f"{path}: {key}: unknown key; expected {', '.join(Mix.__dataclass_fields__)}")
         ends = value if isinstance(value, list) else [value, value]
         most = 1 if key == "bbr" else 1000
-        numbers = [end for end in ends if isinstance(end, (int, float)) and not isinstance(end, bool)]
+        numbers = [end for end in ends if is_number(end)]
         whole = key == "bbr" or all(float(number).is_integer() for number in numbers)
         if len(ends) != 2 or len(numbers) != 2 or not whole or not 0 <= numbers[0] <= numbers[1] <= most:
             kind = "a share" if key == "bbr" else "a whole number"

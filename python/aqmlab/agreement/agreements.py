@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from aqmlab import links, statistics
 from aqmlab.agreement import verdicts
 from aqmlab.agreement.verdicts import DELAY_RELATIVE, DELAY_S, DISTANCE, LEAST_SHARE, RELATIVE, VOID
-from aqmlab.json_files import Json
+from aqmlab.json_files import Json, at
 from aqmlab.results import store
 from aqmlab.results.result import Result
 from aqmlab.results.run import Run
@@ -256,9 +256,7 @@ def _of_transport(both: _Both) -> list[Finding]:
 
 def _reader(key: str) -> Callable[[Json], float | None]:
     def read(summary: Json) -> float | None:
-        value: Any = summary
-        for step in key.split("."):
-            value = (value or {}).get(step)
+        value = at(summary, key)
         return None if value is None else float(value)
 
     return read

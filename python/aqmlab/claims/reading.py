@@ -47,9 +47,9 @@ from aqmlab.claims.asking import HOWS, Group, Question, questions
 from aqmlab.claims.samples import EACH
 from aqmlab.claims.verdict import EQUAL, FAILS, HOLDS, OPEN, PERCENT, POINTS, WORDS, check_unit
 from aqmlab.errors import BadInput, shown
-from aqmlab.json_files import Json
+from aqmlab.json_files import Json, is_number
 from aqmlab.measures import catalogue
-from aqmlab.measures.measure import Reading, is_number
+from aqmlab.measures.measure import Reading
 from aqmlab.scenario import digest, kinds_without_exchanges
 from aqmlab.sweep.grid import Point
 from aqmlab.sweep.selectors import select

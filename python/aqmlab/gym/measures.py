@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aqmlab.errors import BadInput
+from aqmlab.json_files import is_number
 from aqmlab.laws.observed import Seen
 
 Hosts = tuple[int, int, int, float]
@@ -76,7 +77,7 @@ def reward(asked: RewardLike) -> Reward:
     for name, weight in weights.items():
         if name not in MEASURES:
             raise BadInput(f"reward: {name!r}: expected of {', '.join(MEASURES)}")
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or weight != weight:
+        if not is_number(weight) or weight != weight:
             raise BadInput(f"reward: {name}: {weight!r}: expected a number, the measure's weight")
     terms = [(str(name), float(weight)) for name, weight in weights.items()]
     return lambda measures: sum(weight * measures[name] for name, weight in terms)

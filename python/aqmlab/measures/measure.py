@@ -111,11 +111,6 @@ class Reading:
         return estimate(values, parts)
 
 
-def is_number(item: Any) -> bool:
-    """A number, and no truth value."""
-    return isinstance(item, int | float) and not isinstance(item, bool)
-
-
 def choice(name: str, words: Sequence[str], default: str) -> Parameter:
     """A parameter that is one of some words."""
     return Parameter(name, f"one of {', '.join(words)}", lambda item: item in words, default)

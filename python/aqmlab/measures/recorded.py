@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from aqmlab import links, units
-from aqmlab.json_files import Json
+from aqmlab.json_files import Json, at, is_number
 from aqmlab.measures.measure import (
     BOTH,
     LINK,
@@ -17,7 +17,6 @@ from aqmlab.measures.measure import (
     Params,
     at_link,
     choice,
-    is_number,
 )
 from aqmlab.measures.subject import Seen
 
@@ -26,18 +25,8 @@ QUANTILES = {0.5: "p50", 0.95: "p95", 0.99: "p99"}
 """The quantiles of queueing delay that summaries have."""
 
 
-def _at(tree: Any, key: str) -> Any:
-    """What stands under a dotted key; None where there is nothing."""
-    for step in key.split("."):
-        if isinstance(tree, list):
-            tree = tree[int(step)] if step.isdigit() and int(step) < len(tree) else None
-        else:
-            tree = tree.get(step) if isinstance(tree, dict) else None
-    return tree
-
-
 def _number(summary: Json, key: str) -> float:
-    found = _at(summary, key)
+    found = at(summary, key)
     return float(found) if is_number(found) else NAN
 
 
@@ -92,7 +81,7 @@ def _delay_quantile(params: Params) -> Formula:
 
 def _flow_goodput(seen: Seen, block: int) -> float:
     """Goodput of one endless flow of a block; NaN if the block has none."""
-    flows = quantity(_at(seen.scenario, f"traffic.{block}.flows"))
+    flows = quantity(at(seen.scenario, f"traffic.{block}.flows"))
     found = _number(seen.summary, f"tcp.held_back.{block}.goodput_bps")
     return found / flows if flows > 0 else NAN
 
@@ -121,7 +110,7 @@ def _probe_wait(params: Params) -> Formula:
         return _number(seen.summary, f"probes.one_way_delay_s.p{round(100 * q)}")
 
     def whole(seen: Seen) -> float:
-        return delay(seen) - quantity(_at(seen.scenario, "path.rtt")) / 2
+        return delay(seen) - quantity(at(seen.scenario, "path.rtt")) / 2
 
     words = f"{100 * q:g}th percentile of what probes take beyond propagation"
     return Formula(whole, None, words, f"{100 * q:g}th percentile", lambda s: _bin_s(delay(s), _BINS_OF_PROBES))
@@ -131,7 +120,7 @@ def _loss_run_longer(params: Params) -> Formula:
     n, way = params["n"], params["direction"]
 
     def whole(seen: Seen) -> float:
-        runs: Sequence[float] | None = _at(seen.summary, f"{way}.loss_runs")
+        runs: Sequence[float] | None = at(seen.summary, f"{way}.loss_runs")
         total = sum(runs) if runs else 0
         return sum(runs[n:]) / total if runs and total else NAN
 
@@ -152,7 +141,7 @@ def _queue_share(params: Params) -> Formula:
     key = "qdisc.limit" if way == "forward" else "reverse_qdisc.limit"
 
     def whole(seen: Seen) -> float:
-        limit = _at(links.first(seen.scenario), key)
+        limit = at(links.first(seen.scenario), key)
         if not isinstance(limit, str) or not limit.endswith("p"):
             return NAN
         return _number(seen.summary, f"{way}.queue_mean_packets") / quantity(limit)
@@ -167,7 +156,7 @@ def _summary(params: Params) -> Formula:
 
 def _parameter(params: Params) -> Formula:
     key = params["key"]
-    return Formula(lambda s: quantity(_at(s.scenario, key)), None, f"`{key}` of the scenario", key)
+    return Formula(lambda s: quantity(at(s.scenario, key)), None, f"`{key}` of the scenario", key)
 
 
 def quantity(item: Any) -> float:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from aqmlab.measures.measure import Formula, Measure, Parameter, Params, is_number
+from aqmlab.json_files import is_number
+from aqmlab.measures.measure import Formula, Measure, Parameter, Params
 from aqmlab.measures.subject import Seen
 from aqmlab.results.exchanges import TAIL_MARKS, index
 from aqmlab.results.window import CDF_TIMES, FEWEST, SIZE_EDGES, TAIL_TIMES, Window

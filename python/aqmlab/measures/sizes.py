@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from aqmlab.measures.measure import Formula, Measure, Parameter, Params, is_number
+from aqmlab.json_files import is_number
+from aqmlab.measures.measure import Formula, Measure, Parameter, Params
 from aqmlab.measures.responses import say_bytes
 from aqmlab.measures.subject import Seen
 from aqmlab.results.window import SIZE_BINS, Window

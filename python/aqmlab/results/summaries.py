@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from aqmlab.json_files import Json
+from aqmlab.json_files import Json, is_number
 from aqmlab.statistics import half_width
 
 
@@ -44,17 +44,13 @@ def merge_summaries(summaries: Sequence[Json], names: Sequence[str] = ()) -> Jso
     return merged
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _means(values: list[Any]) -> Any:
     first = values[0]
     if isinstance(first, dict):
         if not all(isinstance(value, dict) for value in values):
             return None
         return {key: _means([value.get(key) for value in values]) for key in first}
-    if all(_is_number(value) for value in values):
+    if all(is_number(value) for value in values):
         return sum(values) / len(values)
     if any(isinstance(value, list) for value in values):  # counts by size, as far as there are any
         counts = [value or [] for value in values]
@@ -81,7 +77,7 @@ def _most(values: Sequence[Any]) -> Any:
     """The one farthest from zero; of pairs each by itself."""
     if all(isinstance(value, list) for value in values):
         return [_most(each) for each in zip(*values, strict=False)]
-    return max(filter(_is_number, values), key=abs, default=None)
+    return max(filter(is_number, values), key=abs, default=None)
 
 
 def _without_longest(widths: Any) -> Any:
@@ -100,4 +96,4 @@ def _half_widths(values: list[Any]) -> Any:
         if not all(isinstance(value, list) and len(value) == len(values[0]) for value in values):
             return None
         return [_half_widths(list(each)) for each in zip(*values, strict=True)]
-    return half_width(values) if all(_is_number(value) for value in values) else None
+    return half_width(values) if all(is_number(value) for value in values) else None

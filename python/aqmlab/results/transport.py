@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aqmlab import links, reference, statistics
-from aqmlab.json_files import Json
+from aqmlab.json_files import Json, at, is_number
 from aqmlab.results.result import Result
 from aqmlab.statistics import Interval
 
@@ -22,10 +22,8 @@ class Figure:
 
     def of(self, summary: Json) -> float | None:
         """Its value, if the run has it."""
-        here: object = summary
-        for step in self.key.split("."):
-            here = here.get(step) if isinstance(here, dict) else None
-        return float(here) if isinstance(here, int | float) and not isinstance(here, bool) else None
+        found = at(summary, self.key)
+        return float(found) if is_number(found) else None
 
     def over(self, result: Result) -> Interval | None:
         """Its mean over runs with the interval across them; `None` where a run has it not."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aqmlab import links
-from aqmlab.json_files import Json
+from aqmlab.json_files import Json, is_number
 
 WORDS = {"forward": "forward", "reverse": "in reverse"}
 """Directions in a sentence."""
@@ -50,7 +50,7 @@ def _numbers(tree: Mapping[str, Any], before: str) -> Iterator[tuple[str, float]
     for key, item in tree.items():
         if isinstance(item, Mapping):
             yield from _numbers(item, f"{before}{key}.")
-        elif item is None or (isinstance(item, int | float) and not isinstance(item, bool)):
+        elif item is None or is_number(item):
             yield f"{before}{key}", float("nan") if item is None else float(item)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from aqmlab import near, scenario, units
 from aqmlab.errors import BadInput, shown
+from aqmlab.json_files import is_number
 from aqmlab.sweep import layers
 
 AXIS_KEYS = ("name", "title", "value", "key", "values", "names", "labels", "zip")
@@ -105,7 +106,7 @@ def _value(table: Mapping[str, Any], where: str) -> Value:
         raise BadInput(f'{where}.set: {settings!r}: expected a table, as in set = {{ "tcp.ecn" = "on" }}')
     if not isinstance(uncongested, bool):
         raise BadInput(f"{where}.uncongested: {uncongested!r}: expected true or false")
-    if number is not None and (isinstance(number, bool) or not isinstance(number, int | float)):
+    if number is not None and not is_number(number):
         raise BadInput(f"{where}.number: {number!r}: expected a number")
     return Value(
         name=name,

@@ -41,6 +41,7 @@ from aqmlab import arguments, scenario
 from aqmlab.bounds import check_plan
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput, shown
+from aqmlab.json_files import at
 from aqmlab.laws import forms
 from aqmlab.scenario import Source
 from aqmlab.sweep import axes as axis
@@ -296,10 +297,6 @@ def _as_set(point: Point, changes: Mapping[str, Any]) -> None:
     """A setting that an axis overrides would do nothing, and one that overrides an axis would make names lie."""
     for key, wanted in changes.items():
         if not layers.are_as_set(point.source.tree, scenario.with_tables({key: wanted})):
-            here: Any = point.source.tree
-            for step in key.split("."):
-                here = (
-                    here[int(step)] if isinstance(here, list) else here.get(step) if isinstance(here, Mapping) else None
-                )
+            here = at(point.source.tree, key)
             said = arguments.changed("changes", key, wanted)
             raise BadInput(f"{said}: {point.name} has {here!r}; expected a key that no axis changes")

@@ -11,6 +11,7 @@ from typing import Any
 
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
+from aqmlab.json_files import at
 
 Path = tuple[str, ...]
 """The steps of a dotted key."""
@@ -100,12 +101,4 @@ def _leaves(path: Path, item: Any, in_passing: bool = False) -> Iterator[tuple[P
 
 
 def _at(tree: Tree, path: Path) -> Any:
-    here: Any = tree
-    for step in path:
-        if isinstance(here, Mapping) and step in here:
-            here = here[step]
-        elif isinstance(here, list) and step.isdigit() and int(step) < len(here):
-            here = here[int(step)]
-        else:
-            return _NOTHING
-    return here
+    return at(tree, path, _NOTHING)

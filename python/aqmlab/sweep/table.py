@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from aqmlab import links
-from aqmlab.json_files import Json
+from aqmlab.json_files import Json, is_number
 from aqmlab.results import seen, store
 from aqmlab.sweep import offered
 from aqmlab.sweep.condensed import Condensed
@@ -94,7 +94,7 @@ def _flatten(name: str, item: Any, found: dict[str, float | None]) -> None:
         for key, entry in item.items():
             if key not in LEFT_OUT:
                 _flatten(f"{name}_{key}", entry, found)
-    elif item is None or (isinstance(item, int | float) and not isinstance(item, bool)):
+    elif item is None or is_number(item):
         found[name] = None if item is None else float(item)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from aqmlab import near
 from aqmlab.errors import BadInput, shown
 from aqmlab.figures.drawn import Drawn
-from aqmlab.json_files import Json
+from aqmlab.json_files import Json, is_number
 from aqmlab.study.figures import left_out as left
 from aqmlab.study.figures.against import against, measure_of
 from aqmlab.study.figures.cell import Cell, Find, LeftOut, Place, nothing, without_label
@@ -77,7 +77,7 @@ def check(spec: Mapping[str, Any], where: str) -> None:
     if not isinstance(spec.get(PRINTED, False), bool):
         raise BadInput(f"{where}: {PRINTED}: {spec[PRINTED]!r}: expected true or false")
     end = spec.get("xmax", 2.0)
-    if isinstance(end, bool) or not isinstance(end, int | float) or not 0 < end <= 2:
+    if not is_number(end) or not 0 < end <= 2:
         raise BadInput(f"{where}: xmax: {end!r}: expected seconds above 0, up to 2")
 
 
