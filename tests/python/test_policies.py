@@ -113,6 +113,20 @@ def test_a_policy_is_pickled_as_what_its_file_has_in_it():
     assert str(again) != file and Path(str(again)).read_bytes() == found.content
 
 
+def test_a_policy_is_opened_from_its_file(saved, tmp_path):
+    found = Policy.load(saved)
+    assert found.content == saved.read_bytes() and found.about == Policy.load(str(saved)).about
+    assert aqmlab.run(SCENARIO, set={"duration": "3s", "link.qdisc": found}).manifest["laws"][0]["name"] == "learnt"
+    (tmp_path / "other.onnx").write_bytes(b"no policy")
+    for path, said in (
+        (None, "path: None: expected the path of a file whose name ends in .onnx"),
+        (tmp_path / "none.onnx", "none.onnx: no such file; expected a policy in ONNX"),
+        (tmp_path / "other.onnx", "other.onnx: .*; expected a network that onnxruntime reads"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            Policy.load(path)
+
+
 def test_a_policy_acts_for_one_link_or_several():
     env = Link(SCENARIO)
     learnt = Policy.of(layers(env), env)

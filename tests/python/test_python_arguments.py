@@ -198,7 +198,10 @@ def test_arguments_that_would_be_a_traceback_are_named(tmp_path, compiled):
         (lambda: sweeps.read(None), "file: None: expected the path of a file with a grid"),
         (lambda: aqmlab.check(None), "path: None: expected the path of a law's file"),
         (lambda: policy.save(None), "path: None: expected the path of a file whose name ends in .onnx"),
-        (lambda: Policy("mine.onnx"), "policy: 'mine.onnx': expected what the file of a policy has in it, as bytes"),
+        (
+            lambda: Policy("mine.onnx"),
+            "policy: 'mine.onnx': expected what a policy's file has in it, which Policy.load",
+        ),
         (lambda: Policy.of(layers, env, doc=None), "policy: doc: None: expected a text"),
         (lambda: Policy.of(layers, env, name=3), "policy: name: 3: expected small letters"),
         (lambda: env.reset(options=3), r"options: 3: expected a table, as in \{'scenario': 0\}"),

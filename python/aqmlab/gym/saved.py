@@ -31,14 +31,14 @@ NAME = re.compile("[a-z_][a-z0-9_]*")
 class Policy:
     """A policy in memory: what its file has in it.
 
-    `Policy.of` makes it. `act` answers for an observation of its environment. `save` writes the file, which is a
-    discipline wherever the file of a law is. In Python a policy itself is one too:
+    `Policy.of` makes it, `Policy.load` opens its file. `act` answers for an observation of its environment. `save`
+    writes the file, which is a discipline wherever the file of a law is. In Python a policy itself is one too:
     `aqmlab.compare("web.toml", policy, "pie")`, `aqmlab.run("web.toml", set={"link.qdisc": policy})`.
     """
 
     def __init__(self, content: bytes, where: str = "policy") -> None:
         if not isinstance(content, bytes):
-            raise BadInput(f"{where}: {content!r}: expected what the file of a policy has in it, as bytes")
+            raise BadInput(f"{where}: {content!r}: expected what a policy's file has in it, which Policy.load reads")
         self.content, self._where = content, where
         self._network = Network(content, where)
         self._folder: Folder | None = None
@@ -68,6 +68,12 @@ class Policy:
         about = About(name, " ".join(doc.split()), link.step_ns, link.observe, link.windows, link.action.range)
         about.check("policy")
         return cls(_content(_layers(model), about))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Policy":
+        """The policy of a file that `save` has written; raises `BadInput` if it is none."""
+        place = arguments.path(path, "path", f"the path of a file whose name ends in {policy.ENDING}")
+        return cls(files.content(place, files.POLICY), str(place))
 
     @property
     def about(self) -> About:
