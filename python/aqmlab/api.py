@@ -360,7 +360,9 @@ def record(
     heard = Foreseen(monitor)
     (found,) = prepared.calibrate([resolved], at_once, heard, uncongested_rate, [runner.size(resolved, resolved.loads)])
     planned = prepared.runs_of(resolved, found, 1, place, resolved.name)[0].resolved
-    rates = reference.rates(calibration.engine_tree(planned), planned.origin, prepared.rate_bps(uncongested_rate))
+    rates = reference.rates(
+        calibration.engine_tree(planned), planned.origin, reference.asked_rate_bps(uncongested_rate)
+    )
     least = reference.rates_of(planned.scenario, planned.origin)
     if any(rate < real for rate, real in zip(rates, least, strict=True)):
         own = units.say_rate(max(least))

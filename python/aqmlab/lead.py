@@ -80,7 +80,7 @@ def _answer(found: Comparison, columns: Sequence[Column], question: Question) ->
     if best is None:
         widths = [found.difference(columns[0], column, question.measure).half_width for column in columns[1:]]
         whose = "their" if all(width is None for width in widths) else "some of their"
-        said = f"{_listed([_shown(column, question) for column in columns])}. {_WITHOUT.format(whose)}"
+        said = f"{readable.listed([_shown(column, question) for column in columns])}. {_WITHOUT.format(whose)}"
     else:
         behind = [column for column in columns if column not in best]
         worst = columns.index(behind[0]) if behind else len(columns)
@@ -104,7 +104,7 @@ def _of_lacking(columns: Sequence[Column], question: Question) -> str:
             lacking.append(f"{column.name}{f' in {none} of {len(values)} runs' if len(values) > 1 else ''}")
     if not lacking:
         return ""
-    return f"{question.words}: there is no such number under {_listed(lacking)}, so nobody is said to be ahead."
+    return f"{question.words}: there is no such number under {readable.listed(lacking)}, so nobody is said to be ahead."
 
 
 _WITHOUT = "Which of them is ahead cannot be said: there is no interval for {} differences."
@@ -142,7 +142,7 @@ def _of_one_ahead(
     if unplaced and len(behind) == 1:
         return f"{said}; {_of_unplaced(found, ahead, unplaced, question)}."
     if unplaced:
-        rest = _listed([column.name for column in behind if column is not other])
+        rest = readable.listed([column.name for column in behind if column is not other])
         return f"{said}, and of {rest}; {_of_unplaced(found, ahead, unplaced, question)}."
     return f"{said}{', and of every other' if len(behind) > 1 else ''}."
 
@@ -152,7 +152,7 @@ def _of_equals(
 ) -> str:
     base = found.baseline
     told = "these runs" if found.reps > 1 else "this run"
-    said = f"{_listed([_shown(column, question) for column in near])} cannot be told apart by {told}"
+    said = f"{readable.listed([_shown(column, question) for column in near])} cannot be told apart by {told}"
     if base in behind:
         # That the first is ahead of the baseline does not say it of its equals.
         first = near[0]
@@ -160,13 +160,13 @@ def _of_equals(
         others = [_shown(column, question) for column in behind if column is not base]
         said += f", and of {_listed(others)}" if others else ""
     elif behind:
-        said += f"; {_listed([_shown(column, question) for column in behind])} {_are(behind)} behind"
+        said += f"; {readable.listed([_shown(column, question) for column in behind])} {_are(behind)} behind"
     return f"{said}{f'; {_of_unplaced(found, near[0], unplaced, question)}' if unplaced else ''}."
 
 
 def _of_unplaced(found: Comparison, first: Column, unplaced: Sequence[Column], question: Question) -> str:
     """Of columns that look worse than one which is behind, and cannot be said to be behind themselves."""
-    names = _listed([_shown(column, question, is_wide=True) for column in unplaced])
+    names = readable.listed([_shown(column, question, is_wide=True) for column in unplaced])
     leads = [_lead(found, first, column, question) for column in unplaced]
     if not all(lead.half_width for lead in leads):
         return f"{names} cannot be placed"
@@ -191,7 +191,7 @@ def _of_reference(found: Comparison, columns: Sequence[Column], question: Questi
         )
     over = [column.name for column in columns if _lead(found, column, reference, question).low > 0]
     than = "less" if question.better > 0 else "more"
-    return f" On the uncongested link it is {value}{f', {than} than under {_listed(over)}' if over else ''}."
+    return f" On the uncongested link it is {value}{f', {than} than under {readable.listed(over)}' if over else ''}."
 
 
 def _value(column: Column, question: Question) -> float:
@@ -213,7 +213,3 @@ def _shown(column: Column, question: Question, is_wide: bool = False) -> str:
 def _gap(found: Comparison, one: Column, other: Column, question: Question) -> str:
     lead = _lead(found, one, other, question)
     return question.gap.format(" ".join(filter(None, readable.with_width(lead, question.unit))))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

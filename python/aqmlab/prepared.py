@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from aqmlab import arguments, bounds, doubts, engine, reference, scenario, toml_text, units
+from aqmlab import arguments, bounds, doubts, engine, reference, scenario, toml_text
 from aqmlab.comparison import Entry
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, Interrupted
@@ -74,11 +74,6 @@ def listener(monitor: Monitor | None) -> Monitor:
     return monitor or Silent()
 
 
-def rate_bps(text: str | None) -> float | None:
-    """The rate of the uncongested link in bit/s, if one is asked for."""
-    return None if text is None else units.rate_bps(text, "uncongested_rate")
-
-
 def calibrate(
     resolved: Sequence[Resolved],
     at_once: int,
@@ -88,7 +83,7 @@ def calibrate(
     fresh: bool = False,
 ) -> list[list[Calibration]]:
     """The populations of some scenarios; `sizes` are those of the runs that come after."""
-    loads, rate = Loads(fresh), rate_bps(uncongested_rate)
+    loads, rate = Loads(fresh), reference.asked_rate_bps(uncongested_rate)
     asked = [loads.ask(item, rate) for item in resolved]
     if not loads.are_known:
         monitor.foresee(len(sizes), sum(sizes, NOTHING))
@@ -101,7 +96,7 @@ def calibrate(
 
 def _uncongested(resolved: Resolved, uncongested_rate: str | None) -> Resolved:
     tree = calibration.engine_tree(resolved)
-    rates = reference.rates(tree, resolved.origin, rate_bps(uncongested_rate))
+    rates = reference.rates(tree, resolved.origin, reference.asked_rate_bps(uncongested_rate))
     return engine.resolve(toml_text.dumps(reference.uncongested(tree, rates, resolved.origin)), resolved.origin)
 
 

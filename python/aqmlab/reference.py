@@ -52,6 +52,11 @@ def rates_of(tree: Tree, origin: str) -> Rates:
     return links.rates_bps(tree, next(iter(links.of(tree))), origin)
 
 
+def asked_rate_bps(text: str | None) -> float | None:
+    """The rate of the uncongested link in bit/s, if one is asked for."""
+    return None if text is None else units.rate_bps(text, "uncongested_rate")
+
+
 def rates(tree: Tree, origin: str, asked_bps: float | None = None) -> Rates:
     """The rates of the uncongested link that stands in for this scenario's: each direction's own, or what was asked."""
     if asked_bps is not None:

@@ -11,7 +11,7 @@ import polars as pl
 
 from aqmlab import links, subject
 from aqmlab.comparison import Column, Comparison
-from aqmlab.results import held_back, named
+from aqmlab.results import held_back, named, readable
 from aqmlab.results.by_application import Heading
 from aqmlab.results.ways import WORDS, of_data
 from aqmlab.statistics import Interval
@@ -235,7 +235,7 @@ def _probes(found: Comparison) -> list[Part]:
 def together(found: Comparison) -> str:
     """Which blocks of probes are taken together, where there are several."""
     each = {column.label: _probing(column) for column in found.columns}
-    listed = {label: _listed(names) for label, names in each.items()}
+    listed = {label: readable.listed(names) for label, names in each.items()}
     if all(len(names) < 2 for names in each.values()):
         return ""
     first = next(iter(listed.values()))
@@ -249,7 +249,3 @@ def _probing(column: Column) -> list[str]:
     tables = [pl.scan_parquet(run.folder / "probes.parquet").select("traffic") for run in column.result.runs]
     there = pl.concat(tables).unique().collect()["traffic"].sort()
     return [links.block_title(column.scenario, k) for k in there]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

@@ -56,6 +56,16 @@ def rate_text(bps: float) -> str:
     return f"{bps:.12g}bit"
 
 
+def say_bytes(size: int) -> str:
+    """What somebody asks for to be read, with prefixes of 1000: `10 kB`."""
+    return f"{size / 1e6:g} MB" if size >= 1_000_000 else f"{size / 1e3:g} kB" if size >= 1000 else f"{size:g} B"
+
+
+def say_memory(count: int) -> str:
+    """So many bytes of memory to be read, with prefixes of 1024: `7.1 GB`."""
+    return f"{count / 2**30:.1f} GB" if count >= 2**30 else f"{count / 2**20:.0f} MB"
+
+
 def significant(value: float, digits: int) -> str:
     """A number with so many digits, without an exponent: `250`, and `0.00` for what is next to nothing."""
     text = f"{value:.{digits}g}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aqmlab import cli, engine, files, scenario, toml_text, variants
+from aqmlab import cli, engine, files, scenario, toml_text, units, variants
 from aqmlab.errors import LONGEST, BadInput, CannotRun, one_line
 from aqmlab.results import store
 from aqmlab.runs import memory
@@ -286,5 +286,5 @@ def test_who_starts_a_run_that_needs_much_is_told():
     large = engine.resolve(CROWD.format(flows=1_000_000), "large.toml")
     assert memory.foreseen(small) == []
     assert memory.foreseen(large) == [
-        f"A run needs about {(said := memory.say_bytes(memory.needed(large)))} of memory, {said} of it for traffic.0"
+        f"A run needs about {(said := units.say_memory(memory.needed(large)))} of memory, {said} of it for traffic.0"
     ]

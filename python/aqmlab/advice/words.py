@@ -14,6 +14,7 @@ from aqmlab.advice.costs import Cost
 from aqmlab.advice.question import APPLICATIONS, Question
 from aqmlab.advice.verified import Verified
 from aqmlab.agreement.verdicts import AGREES, DIFFERS, UNDECIDED
+from aqmlab.results import readable
 from aqmlab.statistics import Interval
 
 
@@ -34,18 +35,18 @@ def verdict(advice: Advice) -> list[str]:
     number = len(advice.candidates)
     least = race.shortfall()
     if out := advice.those("out"):
-        said.append(f"Out, as worse than another beyond doubt: {_listed(out)}.")
+        said.append(f"Out, as worse than another beyond doubt: {readable.listed(out)}.")
     if near := advice.those("near"):
         most = max(race.gain(race.first, name)[1] for name in near)
-        said.append(f"Worse, but by {_up(most)} at most, which hardly matters: {_listed(near)}.")
+        said.append(f"Worse, but by {_up(most)} at most, which hardly matters: {readable.listed(near)}.")
     if ties := advice.those("tie"):
-        said.append(f"It cannot be told from {_listed(ties)} on that score: any of them may be the best.")
+        said.append(f"It cannot be told from {readable.listed(ties)} on that score: any of them may be the best.")
     if wide := advice.those("open"):
         behind = [race.mean(race.first) - race.mean(name) for name in wide]
         by = f"{min(behind):.2f} to {max(behind):.2f}" if len(behind) > 1 else f"{behind[0]:.2f}"
         said.append(
             f"Behind by {by} in the mean, but {'they differ' if len(wide) > 1 else 'it differs'} too much from run to "
-            f"run for that to be sure: {_listed(wide)}."
+            f"run for that to be sure: {readable.listed(wide)}."
         )
     if least >= 1:
         said.append("So few runs say nothing of how far it is below the best: give it more of --rounds.")
@@ -56,7 +57,7 @@ def verdict(advice: Advice) -> list[str]:
     said += _configured(advice)
     worse = [one for one in advice.figures if _judged(one, advice.difference(race.first, one)) == "worse"]
     if worse:
-        said.append(f"It is worse than today for {_listed([one.title for one in worse])}.")
+        said.append(f"It is worse than today for {readable.listed([one.title for one in worse])}.")
     if question.access.lowest < 1:
         lowest = units.say_share(question.access.lowest)
         said.append(
@@ -78,7 +79,7 @@ def _against_today(advice: Advice) -> list[str]:
     said = [f"It is better than today by {gained:.2f} in the mean, on a score from 0 to 1, and that is not sure."]
     better = [one for one in advice.figures if _judged(one, advice.difference(race.first, one)) == "better"]
     if better:
-        titles = _listed([one.title for one in better])
+        titles = readable.listed([one.title for one in better])
         said.append(f"Each by its own 95 % interval, it is better than today for {titles}.")
     return said
 
@@ -191,7 +192,7 @@ def captured(question: Question) -> list[str]:
     if found.elsewhere:
         left_out.append(f"{found.elsewhere} that were opened elsewhere")
     if left_out:
-        said.append(f"Not played: {_listed(left_out)}.")
+        said.append(f"Not played: {readable.listed(left_out)}.")
     if max(found.lost) >= SOME_LOSS:
         up, down = (units.say_share(share, 1) for share in found.lost)
         said.append(
@@ -221,10 +222,6 @@ def _shaped(advice: Advice) -> str:
     share = situation.margin(advice.question, advice.first)
     down, up = (rate * share for rate in (advice.question.down_bps, advice.question.up_bps))
     return f", shaped to {units.say_rate(down)} down and {units.say_rate(up)} up"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _judged(figure: Figure, difference: Interval | None) -> str:
@@ -459,15 +456,15 @@ def verified(found: Verified) -> list[str]:
     where = f"Linux {found.kernel} in virtual time, {found.rounds} links of the race"
     said = [f"Verified between real stacks ({where})."]
     if agreeing := by_verdict.get(AGREES):
-        said.append(f"Simulator and real stacks agree on what it is worth for {_listed(agreeing)}.")
+        said.append(f"Simulator and real stacks agree on what it is worth for {readable.listed(agreeing)}.")
     if differing := by_verdict.get(DIFFERS):
-        said.append(f"They differ for {_listed(differing)}.")
+        said.append(f"They differ for {readable.listed(differing)}.")
     if undecided := by_verdict.get(UNDECIDED):
-        said.append(f"So few links do not decide it for {_listed(undecided)}.")
+        said.append(f"So few links do not decide it for {readable.listed(undecided)}.")
     if other := [one.figure.title for one in found.findings if one.same_way is False]:
-        said.append(f"One finds it better and the other worse for {_listed(other)}.")
+        said.append(f"One finds it better and the other worse for {readable.listed(other)}.")
     if silent := by_verdict.get(""):
-        said.append(f"Nobody asked on these links for {_listed(silent)}.")
+        said.append(f"Nobody asked on these links for {readable.listed(silent)}.")
     return said
 
 

@@ -16,6 +16,7 @@ from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import below, wrapped
 from aqmlab.figures.looks import Look, void_note
 from aqmlab.figures.sheet import Sheet
+from aqmlab.results import readable
 from aqmlab.statistics import Array
 
 Curve = tuple[str, Look, Array, Array]
@@ -48,7 +49,7 @@ def application_distributions(columns: Sequence[Column], looks: dict[str, Look])
         curves = [curve for curve in found if curve[2].size]
         none = [label for label, _, at, _ in found if not at.size]
         if none and one.name in NONE:
-            missing.append(f" {_listed(none)}: {NONE[one.name]}, so that there is no curve.")
+            missing.append(f" {readable.listed(none)}: {NONE[one.name]}, so that there is no curve.")
         if curves:
             where = "to the right" if one.better > 0 else "to the left"
             panels.append(Panel(f"{one.title}: better {where}", one.axis, tuple(curves)))
@@ -57,7 +58,7 @@ def application_distributions(columns: Sequence[Column], looks: dict[str, Look])
                 lacking.append(LACKING[one.name])
     if not panels:
         return None
-    each = f"{_listed(names)}, each counted by itself," if len(names) > 1 else names[0]
+    each = f"{readable.listed(names)}, each counted by itself," if len(names) > 1 else names[0]
     ends = [f" {what} count and have no place on the axis, so that a curve ends below 100 %." for what in lacking]
     caption = (
         f"Share of the {each} that got no more than the value on the horizontal axis."
@@ -65,12 +66,6 @@ def application_distributions(columns: Sequence[Column], looks: dict[str, Look])
         f"{coinciding.said([one for panel in panels for one in _widths(panel)])}{void_note(columns)}"
     )
     return Drawn("applications", "What people got", caption, partial(_drawn, panels))
-
-
-def _listed(names: Sequence[str]) -> str:
-    """`a, b and c`."""
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _together(runs: Sequence[dict[str, Array]], name: str) -> Array:

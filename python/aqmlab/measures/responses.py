@@ -12,7 +12,7 @@ from aqmlab.measures.subject import Seen
 from aqmlab.results.exchanges import TAIL_MARKS, index
 from aqmlab.results.window import CDF_TIMES, FEWEST, SIZE_EDGES, TAIL_TIMES, Window
 from aqmlab.statistics import Array
-from aqmlab.units import say_seconds
+from aqmlab.units import say_bytes, say_seconds
 
 LONGEST_S = float(CDF_TIMES[-1])
 """Up to here distribution functions are kept in fine steps."""
@@ -69,11 +69,6 @@ def _of_sizes(w: Window, first: int, last: int) -> tuple[Array, Array]:
         return np.full_like(w.cdf_counts, np.nan), np.full_like(w.completed, np.nan)
     counts = w.size_cdf_counts[first : last + 1].sum(axis=0, dtype=float)
     return counts, w.size_completed[first : last + 1].sum(axis=0)
-
-
-def say_bytes(size: int) -> str:
-    """A size to be read: `10 kB`."""
-    return f"{size / 1e6:g} MB" if size >= 1_000_000 else f"{size / 1e3:g} kB" if size >= 1000 else f"{size:g} B"
 
 
 def _share(counts: Array, completed: Array) -> Array:

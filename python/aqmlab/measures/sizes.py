@@ -8,10 +8,10 @@ import numpy as np
 
 from aqmlab.json_files import is_number
 from aqmlab.measures.measure import Formula, Measure, Parameter, Params
-from aqmlab.measures.responses import say_bytes
 from aqmlab.measures.subject import Seen
 from aqmlab.results.window import SIZE_BINS, Window
 from aqmlab.statistics import Array
+from aqmlab.units import say_bytes
 
 ALL, FAST = 0, 1
 """First index of the kept counts: all responses, and those faster than 10 kB/s."""

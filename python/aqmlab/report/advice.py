@@ -5,14 +5,13 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from aqmlab import engine, figures
 from aqmlab.advice import lines, situation, words
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.verified import Verified
 from aqmlab.figures import advice as drawing
+from aqmlab.report.templates import environment
 from aqmlab.results import store
 
 SCENARIOS = ("today.toml", "recommended.toml")
@@ -26,41 +25,38 @@ def write(found: Advice, command: Sequence[str], folder: Path, verified: Verifie
     folder.mkdir(parents=True, exist_ok=True)
     drawn = figures.pictures(drawing.candidates(found))
     written, of_router = lines.of(found.question, found.first), lines.file(found.question, found.first)
-    environment = Environment(
-        loader=PackageLoader("aqmlab.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("advice.html.j2").render(
-        link=words.link(found.question),
-        verdict=[*words.verdict(found), *words.captured(found.question)],
-        of_homes=found.question.homes is not None,
-        has_films=found.question.mix.video[1] > 0,
-        own_traffic=found.question.captured is not None,
-        first=found.race.first,
-        today=TODAY,
-        wrong=words.wrong(found),
-        worth=words.worth(found),
-        headings=[words.title(one) for one in found.figures],
-        rows=words.field(found),
-        costs=words.cost(found),
-        verified=[] if verified is None else words.verified(verified),
-        witnesses=[] if verified is None else words.witnesses(verified),
-        drawn=drawn,
-        lines=written,
-        of_router="" if of_router is None else of_router[0],
-        checks=[*words.checks(found.question, written), f"aqmlab compare {' '.join(SCENARIOS)} --reps 5 --report"],
-        unknown=words.unknown(found.question),
-        granted=words.granted(found),
-        weights=words.weights(found.question),
-        states=words.states(found),
-        rounds=found.race.rounds,
-        runs=found.runs,
-        command=shlex.join(command),
-        going_on=words.going_on(found, command),
-        version=engine.version(),
+    page = (
+        environment()
+        .get_template("report/advice.html.j2")
+        .render(
+            link=words.link(found.question),
+            verdict=[*words.verdict(found), *words.captured(found.question)],
+            of_homes=found.question.homes is not None,
+            has_films=found.question.mix.video[1] > 0,
+            own_traffic=found.question.captured is not None,
+            first=found.race.first,
+            today=TODAY,
+            wrong=words.wrong(found),
+            worth=words.worth(found),
+            headings=[words.title(one) for one in found.figures],
+            rows=words.field(found),
+            costs=words.cost(found),
+            verified=[] if verified is None else words.verified(verified),
+            witnesses=[] if verified is None else words.witnesses(verified),
+            drawn=drawn,
+            lines=written,
+            of_router="" if of_router is None else of_router[0],
+            checks=[*words.checks(found.question, written), f"aqmlab compare {' '.join(SCENARIOS)} --reps 5 --report"],
+            unknown=words.unknown(found.question),
+            granted=words.granted(found),
+            weights=words.weights(found.question),
+            states=words.states(found),
+            rounds=found.race.rounds,
+            runs=found.runs,
+            command=shlex.join(command),
+            going_on=words.going_on(found, command),
+            version=engine.version(),
+        )
     )
     path = folder / "report.html"
     store.write_json(folder / "advice.json", words.as_dict(found, verified))

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from aqmlab import applications, engine, figures, files, lead, links, separately, subject, units
 from aqmlab import comparison as comparisons
 from aqmlab.agreement import words
@@ -18,6 +16,7 @@ from aqmlab.figures.drawers import Begun
 from aqmlab.json_files import Json
 from aqmlab.report import numbers
 from aqmlab.report.numbers import Cell
+from aqmlab.report.templates import environment
 from aqmlab.results import by_link, readable, settled, store, transport, ways
 from aqmlab.results.findings import findings_of
 from aqmlab.results.result import Result
@@ -55,14 +54,7 @@ def write(found: Result | Comparison, asked: Sequence[Claim] = (), begun: Begun 
     """
     facts = _of_comparison(found, asked) if isinstance(found, Comparison) else _of_result(found)
     drawn = begun.finished() if begun else list(map(figures.pictures, figures.of(found).values()))
-    environment = Environment(
-        loader=PackageLoader("aqmlab.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template("template.html.j2").render(**facts, drawn={one.name: one for one in drawn})
+    page = environment().get_template("report/template.html.j2").render(**facts, drawn={one.name: one for one in drawn})
     path = found.folder / "report.html"
     store.write_text(found.folder / numbers.FILE, numbers.text(numbers.of_page(facts)))
     store.write_text(path, page)

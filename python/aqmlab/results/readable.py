@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from aqmlab import units
@@ -44,6 +45,11 @@ def _unsigned(value: float, unit: str, decimals: int | None) -> str:
         case "bps":
             return units.say_rate(value)
     return units.significant(value, 4)
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a, b and c`; nothing where there are none."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def with_width(interval: Interval, unit: str, signed: bool = False) -> tuple[str, str]:

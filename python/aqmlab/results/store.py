@@ -431,15 +431,17 @@ def is_finished(folder: Path, scenario_digest: str, bed: Json | None = None) -> 
 
 
 def _about() -> Json:
+    return {"version": engine.version(), "machine": machine()}
+
+
+def machine() -> Json:
+    """What this machine is, as results say it."""
     return {
-        "version": engine.version(),
-        "machine": {
-            "system": platform.system(),
-            "release": platform.release(),
-            "architecture": platform.machine(),
-            "cores": os.cpu_count(),
-            "python": platform.python_version(),
-        },
+        "system": platform.system(),
+        "release": platform.release(),
+        "architecture": platform.machine(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
     }
 
 

@@ -83,7 +83,8 @@ def foreseen(run: Reckoned) -> list[str]:
     if needed(run) < WORTH_SAYING:
         return []
     part = max(run.memory, key=lambda one: one.bytes)
-    return [f"A run needs about {say_bytes(needed(run))} of memory, {say_bytes(part.bytes)} of it for {part.key}"]
+    all_of_it, most = map(units.say_memory, (needed(run), part.bytes))
+    return [f"A run needs about {all_of_it} of memory, {most} of it for {part.key}"]
 
 
 def runs_at_once(runs: Sequence[Reckoned], wanted: int) -> int:
@@ -98,12 +99,7 @@ def runs_at_once(runs: Sequence[Reckoned], wanted: int) -> int:
     if need > most:
         part = max(largest.memory, key=lambda one: one.bytes)
         raise CannotRun(
-            f"{largest.origin}: needs about {say_bytes(need)} of memory, of which {part.key} {say_bytes(part.bytes)}; "
-            f"expected at most {say_bytes(most)} ({where})"
+            f"{largest.origin}: needs about {units.say_memory(need)} of memory, "
+            f"of which {part.key} {units.say_memory(part.bytes)}; expected at most {units.say_memory(most)} ({where})"
         )
     return max(1, min(wanted, int(most // (need + PROCESS_BYTES))))
-
-
-def say_bytes(count: int) -> str:
-    """A size to be read: `7.1 GB`."""
-    return f"{count / 2**30:.1f} GB" if count >= 2**30 else f"{count / 2**20:.0f} MB"

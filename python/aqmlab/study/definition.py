@@ -24,6 +24,7 @@ from aqmlab.json_files import Json
 from aqmlab.scenario import Source
 from aqmlab.study import folders
 from aqmlab.study.folders import FILE, head
+from aqmlab.sweep import axes
 from aqmlab.sweep import grid as grids
 from aqmlab.sweep.grid import Grid, Point
 from aqmlab.sweep.selectors import select
@@ -234,7 +235,7 @@ def of_tree(
 ) -> Study:
     """The same of tables that stand for `study.toml` of a folder; `asked_as` is the command that runs it in full."""
     path = folder / FILE
-    _check_keys(tree, _KEYS, str(path))
+    axes.known(tree, _KEYS, str(path))
     if not isinstance(tree.get(ASKED_OF_COMPARISONS, False), bool):
         asked = tree[ASKED_OF_COMPARISONS]
         raise BadInput(f"{path}: {ASKED_OF_COMPARISONS}: {asked!r}: expected true or false")
@@ -351,12 +352,6 @@ def _setting(item: Any) -> str:
     return item if isinstance(item, str) and scenario.parse_setting(f"key={item}")[1] == item else toml_text.value(item)
 
 
-def _check_keys(table: Mapping[str, Any], expected: Sequence[str], where: str) -> None:
-    for key in table:
-        if key not in expected:
-            raise BadInput(f"{where}: {key}: unknown key; {near.expected(key, expected)}")
-
-
 def has_scale(folder: Path, name: str) -> bool:
     """Whether a study has a profile; one whose profiles are no tables is left to be read, and refused."""
     profiles = head(folder).get("profiles")
@@ -370,7 +365,7 @@ def _profile(tree: Json, path: Path, name: str) -> Profile:
         raise BadInput(f"{path}: profiles.{name}: missing; expected a table with seeds and set ({there})")
     table = profiles[name]
     where = f"{path}: profiles.{name}"
-    _check_keys(table, _PROFILE_KEYS, where)
+    axes.known(table, _PROFILE_KEYS, where)
     asked_only = table.get("asked_only", False)
     if not isinstance(asked_only, bool):
         raise BadInput(f"{where}.asked_only: {asked_only!r}: expected true or false")
@@ -387,7 +382,7 @@ def _beds(tree: Json, path: Path) -> list[Bed]:
     found = []
     for position, table in enumerate(_tables(tree, path, "bed")):
         where = f"{path}: bed.{position}"
-        _check_keys(table, _BED_KEYS, where)
+        axes.known(table, _BED_KEYS, where)
         for key in ("name", "title"):
             if not table.get(key):
                 raise BadInput(f"{where}.{key}: missing; expected a test bed with name, title and set or point")
@@ -407,7 +402,7 @@ def _bed_points(table: Json, where: str) -> tuple[tuple[Json, Json], ...]:
     found = []
     for k, row in enumerate(rows):
         place = f"{where}.point.{k}"
-        _check_keys(row, _BED_POINT_KEYS, place)
+        axes.known(row, _BED_POINT_KEYS, place)
         settings = _settings(row.get("set", {}), f"{place}.set")
         if not isinstance(row.get("of"), Mapping) or not settings:
             raise BadInput(f'{place}: expected of and set, as in of = {{ aqm = "pi-24" }}')
@@ -460,7 +455,7 @@ def _of_grid(table: Json, path: Path, position: int, profile: str) -> Json | Non
         return None
     if not isinstance(own, Mapping):
         raise BadInput(f"{where}: {own!r}: expected a table with seeds, set, only; or false to leave the grid out")
-    _check_keys(own, _GRID_KEYS, where)
+    axes.known(own, _GRID_KEYS, where)
     return dict(own)
 
 
@@ -563,6 +558,6 @@ def _check_selectors(study: Study, path: Path) -> None:
     if live is not None:
         if not isinstance(live, Mapping) or not isinstance(live.get("file"), str):
             raise BadInput(f'{path}: live: {live!r}: expected a table, as in file = "live.toml"')
-        _check_keys(live, ("file", "seed", "reps", "says"), f"{path}: live")
+        axes.known(live, ("file", "seed", "reps", "says"), f"{path}: live")
         if study.live is not None and not study.live.is_file():
             raise BadInput(f"{path}: live.file: {live['file']!r}: expected a comparison file beside it")

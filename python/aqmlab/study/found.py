@@ -6,8 +6,6 @@ run in parts: each is a take, and a claim names the take that answered it.
 """
 
 import datetime
-import os
-import platform
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,13 +78,7 @@ def of_study(study: Study, cells: Cells, claims: Sequence[Claim], effort: Effort
         "only": list(study.only),
         "changes": study.changes,
         "bed": None if study.bed is None else study.bed.name,
-        "machine": {
-            "system": platform.system(),
-            "release": platform.release(),
-            "architecture": platform.machine(),
-            "cores": os.cpu_count(),
-            "python": platform.python_version(),
-        },
+        "machine": store.machine(),
         "runs": effort.runs,
         "runs_kept": effort.kept,
         "shared": dict(effort.shared),

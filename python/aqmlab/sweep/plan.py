@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqmlab import engine, reference, scenario, shaping, toml_text, units
+from aqmlab import engine, reference, scenario, shaping, toml_text
 from aqmlab.engine import KeptFile, Need, Resolved
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.json_files import Json
@@ -93,7 +93,10 @@ def together(
             points[group] = point
     resolved = _resolved(points)
     loads = Loads(fresh)
-    asked = {group: loads.ask(item, _rate(points[group].calibration_rate)) for group, item in resolved.items()}
+    asked = {
+        group: loads.ask(item, reference.asked_rate_bps(points[group].calibration_rate))
+        for group, item in resolved.items()
+    }
     home = Path.cwd()
 
     def tasks_of(group: Group) -> list[Task]:
@@ -158,7 +161,7 @@ def _on_its_link(point: Point, resolved: Resolved) -> Resolved:
     """The scenario of a point, before populations are put in the place of loads."""
     if not point.uncongested:
         return resolved
-    rates = reference.rates(resolved.scenario, resolved.origin, _rate(point.uncongested_rate))
+    rates = reference.rates(resolved.scenario, resolved.origin, reference.asked_rate_bps(point.uncongested_rate))
     tree = reference.uncongested(resolved.scenario, rates, resolved.origin)
     return engine.resolve(toml_text.dumps(tree), resolved.origin)
 
@@ -211,7 +214,3 @@ def _tasks(
             )
         )
     return tasks
-
-
-def _rate(text: str | None) -> float | None:
-    return None if text is None else units.rate_bps(text, "uncongested_rate")

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from aqmlab.units import rate_text
+
 Raw = str | int | float
 """A value of a dump: text from a line, a number from JSON."""
 
@@ -221,14 +223,6 @@ PER_CENT_SIGN = Kind(
 )
 SELECTOR = Kind(lambda v, site: str(v), lambda raw: selector(raw))
 RATE = Kind(lambda v, site: str(v), lambda raw: rate_text(rate(raw)))
-
-
-def rate_text(bps: float) -> str:
-    """A rate as scenarios and tc both read it."""
-    for unit in ("gbit", "mbit", "kbit"):
-        if bps >= _RATES[unit]:
-            return f"{bps / _RATES[unit]:.12g}{unit}"
-    return f"{bps:.12g}bit"
 
 
 def same(one: Any, other: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aqmlab import engine, toml_text
+from aqmlab import engine, toml_text, units
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
 from aqmlab.tc import dump, meant, others, red, table, words
@@ -473,7 +473,7 @@ def _cake_overhead(leaf: Node, taken: int, qdisc: Tree, found: Dump) -> int:
 
 
 def _reading(port: Port, back: Port | None, rate_bps: float, found: Dump, origin: str) -> Reading:
-    link: Tree = {"rate": q.rate_text(rate_bps)}
+    link: Tree = {"rate": units.rate_text(rate_bps)}
     comments: dict[str, list[str]] = {"": ["Read from tc. What it cannot say, traffic above all, is a placeholder."]}
     comments["link"] = [f"{port.device}: forward"] if port.device else []
     statistics = {port.device: port.statistics}
@@ -481,7 +481,7 @@ def _reading(port: Port, back: Port | None, rate_bps: float, found: Dump, origin
     overhead |= {"framing": port.framing} if port.framing != "noatm" else {}
     if back is not None:
         comments["link"].append(f"{back.device}: reverse")
-        link |= {"reverse_rate": q.rate_text(back.rate_bps)} if back.rate_bps is not None else {}
+        link |= {"reverse_rate": units.rate_text(back.rate_bps)} if back.rate_bps is not None else {}
         if back.overhead != port.overhead and back.rate_bps is not None:
             found.notes.append(
                 f"{back.device}: its overhead of {back.overhead} bytes is left aside, for {port.overhead}"

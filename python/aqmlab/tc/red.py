@@ -8,7 +8,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from aqmlab.tc.quantities import Raw, Site, number, packets, rate, rate_text, size, split
+from aqmlab.tc.quantities import Raw, Site, number, packets, rate, size, split
+from aqmlab.units import rate_text
 
 LARGEST_LOG = 31
 
