@@ -4,7 +4,6 @@ What only live runs and recordings need is loaded by these.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ from aqmlab import (
     arguments,
     bounds,
     comparison,
-    doubts,
     files,
     links,
     prepared,
@@ -21,18 +19,19 @@ from aqmlab import (
     units,
     variants,
 )
-from aqmlab.comparison import Comparison, Entry, Failure, Incomplete
+from aqmlab.comparison import Comparison, Entry, Incomplete
 from aqmlab.engine import Resolved
-from aqmlab.errors import BadInput, Interrupted, Misbehaved, doubt
+from aqmlab.errors import BadInput, Interrupted, doubt
 from aqmlab.json_files import Json
 from aqmlab.laws import brought, forms
 from aqmlab.live import witnesses
+from aqmlab.live.witnesses import Witness
 from aqmlab.progress import Foreseen, Monitor, Unseen, View
 from aqmlab.results import digests, store
-from aqmlab.results.result import Result, Temporary
+from aqmlab.results.result import Result
 from aqmlab.results.run import Run
 from aqmlab.results.window import Window, condense
-from aqmlab.runs import calibration, places, planning, runner
+from aqmlab.runs import calibration, planning, runner
 from aqmlab.runs.bed import CAPTURES, SIDES, Bed
 from aqmlab.runs.calibration import Calibration
 from aqmlab.runs.runner import Job, Spares
@@ -76,26 +75,10 @@ def run(
     prepared.check_reps(reps)
     arguments.truths(resume=resume)
     source = prepared.read(scenario, set, seed)
-    if variants.has_variants(source):
-        raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare` instead of `run`")
-    resolved = prepared.resolve(source, reps)
-    doubts.of(resolved, source.tree)
-    keep = Temporary() if out is None else None
-    folder = keep.folder / "result" if keep else arguments.path(out)
-    places.check(folder, reps)
-    store.claim(folder, resume)
-    heard = Foreseen(monitor)
-    (found,) = prepared.calibrate(
-        [resolved], at_once, heard, uncongested_rate, [runner.size(resolved, resolved.loads)] * reps
-    )
-    planned = prepared.runs_of(resolved, found, reps, folder, resolved.name)
-    if resume and store.is_begun(folder):
-        places.same_work(folder, planned)
-    with prepared.interruptible(planned, folder), places.alone(folder, reps, resume):
-        prepared.make(planned, at_once, heard)
-        if reps > 1:
-            store.finish_replications(folder, [job.folder.name for job in planned])
-    return Result(folder, keep)
+    work = prepared.work(source, reps, out, resume, "`compare` instead of `run`")
+    heard, size = Foreseen(monitor), runner.size(work.resolved, work.resolved.loads)
+    (found,) = prepared.calibrate([work.resolved], at_once, heard, uncongested_rate, [size] * reps)
+    return work.result(work.planned(found), at_once, heard)
 
 
 @brought.scoped
@@ -145,27 +128,13 @@ def live(
     if not traffic and not command:
         raise BadInput("traffic: none, and no command either; expected a program to run, after --")
     source = prepared.read(scenario, set, seed)
-    if variants.has_variants(source):
-        raise BadInput(f"{source.origin}: variant: this is a comparison; expected `compare --live` instead of `live`")
-    resolved = prepared.resolve(source, reps)
-    doubts.of(resolved, source.tree)
-    keep = Temporary() if out is None else None
-    folder = keep.folder / "result" if keep else arguments.path(out)
-    places.check(folder, reps)
-    store.claim(folder, resume)
+    work = prepared.work(source, reps, out, resume, "`compare --live` instead of `live`")
     bed = Bed(virtual, capture, tuple(command), side, traffic, kernel)
-    asked = Job(resolved.name, resolved, folder, bed=bed)
+    asked = Job(work.resolved.name, work.resolved, work.folder, bed=bed)
     runs.check([asked])
     view.say(runs.remarks([asked]))
-    (found,) = prepared.calibrate([resolved], prepared.jobs_at_once(jobs), Foreseen(monitor), uncongested_rate)
-    planned = [replace(job, bed=bed) for job in prepared.runs_of(resolved, found, reps, folder, resolved.name)]
-    if resume and store.is_begun(folder):
-        places.same_work(folder, planned)
-    with prepared.interruptible(planned, folder), places.alone(folder, reps, resume):
-        prepared.make(planned, 1, monitor, view)
-        if reps > 1:
-            store.finish_replications(folder, [job.folder.name for job in planned])
-    return Result(folder, keep)
+    (found,) = prepared.calibrate([work.resolved], prepared.jobs_at_once(jobs), Foreseen(monitor), uncongested_rate)
+    return work.result(work.planned(found, bed), 1, monitor, view)
 
 
 @brought.scoped
@@ -227,68 +196,19 @@ def compare(
     as_file, wanted = _variants(what, set, reps)
     _check_changes(set, wanted)
     first = seed if seed is not None else prepared.resolve(wanted[0].source, reps).scenario.get("seed", 1)
-    wanted = variants.with_seed(wanted, int(first))
-    resolved = prepared.resolve_all(wanted)
-    keep = Temporary() if out is None else None
-    folder = keep.folder / "comparison" if keep else arguments.path(out)
-    store.claim(folder, resume)
-    rows = [(v.name, v.uncongested, v.baseline, _kind(r)) for v, r in zip(wanted, resolved, strict=True)]
-    against = variants.choose_baseline(rows, baseline)
-
-    if asked:
-        from aqmlab.live import runs
-
-        beds = [job for v, r in zip(wanted, resolved, strict=True) for job in witnesses.preview(asked, v, r, folder)]
-        runs.check(beds)
-        view.say([*witnesses.remarks(resolved), *runs.remarks(beds)])
-    heard = Foreseen(monitor)
-    sizes = [
-        runner.size(prepared.on_its_link(v, r, uncongested_rate), r.loads)
-        for v, r in zip(wanted, resolved, strict=True)
-    ]
-    calibrations = prepared.calibrate(resolved, at_once, heard, uncongested_rate, sizes * reps)
-    jobs_of, entries = prepared.columns_of(wanted, resolved, calibrations, reps, folder, asked, uncongested_rate)
-    plan = {name: [job.resolved.digest for job in planned] for name, planned in jobs_of.items()}
-    laws = {name: [law.name for law in brought.of(planned[0].resolved.scenario)] for name, planned in jobs_of.items()}
-    if resume and store.is_begun(folder):
-        comparison.same_plan(folder, plan, laws)
-    folder.mkdir(parents=True, exist_ok=True)
-    everything = [job for planned in jobs_of.values() for job in planned]
-    with prepared.interruptible(everything, folder), store.alone(folder):
-        store.claim(folder, resume)  # somebody else may have begun meanwhile, and be through
-        name = None if as_file is None else as_file.tree.get("name")
-        comparison.write_plan(folder, name, entries, against, plan)
-        if as_file is not None:
-            tree = store.keep_named_files({**as_file.tree, "seed": int(first)}, as_file.origin, folder)
-            store.write_text(folder / comparison.SOURCE, toml_text.dumps(tree))
-        for planned in jobs_of.values():
-            if reps > 1:
-                planned[0].folder.parent.mkdir(exist_ok=True)
-        condensed: dict[Path, Window] = {}
-
-        def condense_beside(job: Job) -> None:
-            condensed[job.folder] = condense(Run(job.folder))
-
-        def note(name: str, what: str) -> None:
-            comparison.note_failure(folder, Failure(name, what, tuple(laws[name])))
-
-        spares = None if asked else Spares(jobs_of, note)
-        prepared.make(everything, at_once, heard, view, condense_beside, spares)
-        failed = {} if spares is None else spares.failed
-        rest = [row for row in rows if row[0] not in failed]
-        is_left = any(not is_reference for _, is_reference, *_ in rest)
-        if is_left and against in failed:
-            instead = variants.choose_baseline(rest, None)
-            failed[against] += f"; the others are compared with {instead} instead"
-            against = instead
-        failures = [Failure(name, failed[name], tuple(laws[name])) for name in jobs_of if name in failed]
-        comparison.settle_failures(folder, failures, against)
-        if failures and not is_left:
-            raise Misbehaved("; ".join(failure.message for failure in failures))
-        if reps > 1:
-            for planned in (planned for name, planned in jobs_of.items() if name not in failed):
-                store.finish_replications(planned[0].folder.parent, [job.folder.name for job in planned])
-        finished = comparison.finish(folder, keep, condensed)
+    finished = _of_scenarios(
+        variants.with_seed(wanted, int(first)),
+        None if as_file is None else as_file.with_changes({"seed": int(first)}),
+        reps=reps,
+        out=out,
+        resume=resume,
+        baseline=baseline,
+        uncongested_rate=uncongested_rate,
+        asked=asked,
+        at_once=at_once,
+        monitor=monitor,
+        view=view,
+    )
     if asked:
         from aqmlab.agreement import agreements
 
@@ -481,13 +401,80 @@ def _names_file(word: str) -> bool:
     return "\n" in word or word.endswith(".toml") or (files.is_file(word) and not forms.is_file(word))
 
 
+def _of_scenarios(
+    wanted: Sequence[Variant],
+    as_file: Source | None,
+    *,
+    reps: int,
+    out: str | Path | None,
+    resume: bool,
+    baseline: str | None,
+    uncongested_rate: str | None,
+    asked: Sequence[Witness],
+    at_once: int,
+    monitor: Monitor,
+    view: View,
+) -> Comparison:
+    """Makes the runs of variants, by the witnesses that are asked too; `as_file` is the comparison file, if one can be.
+
+    Variants whose laws failed are among the answer's `failed`.
+    """
+    resolved = prepared.resolve_all(wanted)
+    folder, keep = prepared.place(out, "comparison")
+    store.claim(folder, resume)
+    rows = [(v.name, v.uncongested, v.baseline, _kind(r)) for v, r in zip(wanted, resolved, strict=True)]
+    against = variants.choose_baseline(rows, baseline)
+    if asked:
+        from aqmlab.live import runs
+
+        beds = [job for v, r in zip(wanted, resolved, strict=True) for job in witnesses.preview(asked, v, r, folder)]
+        runs.check(beds)
+        view.say([*witnesses.remarks(resolved), *runs.remarks(beds)])
+    heard = Foreseen(monitor)
+    sizes = [
+        runner.size(prepared.on_its_link(v, r, uncongested_rate), r.loads)
+        for v, r in zip(wanted, resolved, strict=True)
+    ]
+    calibrations = prepared.calibrate(resolved, at_once, heard, uncongested_rate, sizes * reps)
+    jobs_of, entries = prepared.columns_of(wanted, resolved, calibrations, reps, folder, asked, uncongested_rate)
+    plan = {name: [job.resolved.digest for job in planned] for name, planned in jobs_of.items()}
+    laws = {name: [law.name for law in brought.of(planned[0].resolved.scenario)] for name, planned in jobs_of.items()}
+    if resume and store.is_begun(folder):
+        comparison.same_plan(folder, plan, laws)
+    folder.mkdir(parents=True, exist_ok=True)
+    everything = [job for planned in jobs_of.values() for job in planned]
+    with prepared.interruptible(everything, folder), store.alone(folder):
+        store.claim(folder, resume)  # somebody else may have begun meanwhile, and be through
+        comparison.write_plan(folder, None if as_file is None else as_file.tree.get("name"), entries, against, plan)
+        if as_file is not None:
+            tree = store.keep_named_files(as_file.tree, as_file.origin, folder)
+            store.write_text(folder / comparison.SOURCE, toml_text.dumps(tree))
+        for planned in jobs_of.values():
+            if reps > 1:
+                planned[0].folder.parent.mkdir(exist_ok=True)
+        spares = (
+            None if asked else Spares(jobs_of, lambda name, what: comparison.note_failure(folder, name, what, laws))
+        )
+        condensed: dict[Path, Window] = {}
+
+        def condense_beside(job: Job) -> None:
+            condensed[job.folder] = condense(Run(job.folder))
+
+        prepared.make(everything, at_once, heard, view, condense_beside, spares)
+        failed = {} if spares is None else spares.failed
+        comparison.settle_failures(folder, failed, laws, rows, against)
+        if reps > 1:
+            for planned in (planned for name, planned in jobs_of.items() if name not in failed):
+                store.finish_replications(planned[0].folder.parent, [job.folder.name for job in planned])
+        return comparison.finish(folder, keep, condensed)
+
+
 def _compare_results(results: Sequence[Result], out: str | Path | None, baseline: str | None) -> Comparison:
     if len(results) < 2:
         raise BadInput("compare: one result folder given; expected two or more")
     called = witnesses.named(results)
     names = [name for name, *_ in called]
-    keep = Temporary() if out is None else None
-    folder = keep.folder / "comparison" if keep else arguments.path(out)
+    folder, keep = prepared.place(out, "comparison")
     store.claim(folder, resume=False)
     rows = [
         (name, _is_reference(result), False, _scenario_kind(result.scenario))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from aqmlab import arguments, engine, links, reference, statistics
+from aqmlab import arguments, engine, links, reference, statistics, variants
 from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.json_files import Json, read_json
 from aqmlab.live.witnesses import SIMULATED
@@ -350,20 +350,43 @@ def same_plan(folder: Path, plan: Mapping[str, Sequence[str]], laws: Mapping[str
         raise BadInput(f"{folder}: holds another comparison; expected the same scenario, variants, seed and reps")
 
 
-def note_failure(folder: Path, failure: Failure) -> None:
-    """Keeps that a law has failed while others run, so that it may be repaired although they never end."""
+def note_failure(folder: Path, name: str, message: str, laws: Mapping[str, Sequence[str]]) -> None:
+    """Keeps that a variant has failed while others run, so that its law may be repaired although they never end.
+
+    `laws` are those of one's own in each variant.
+    """
+    failure = Failure(name, message, tuple(laws[name]))
     facts = read_json(folder / FILE)
     others = [one for one in facts["failed"] if one["name"] != failure.name]
     store.write_json(folder / FILE, facts | {"failed": [*others, asdict(failure)]})
 
 
-def settle_failures(folder: Path, failures: Sequence[Failure], baseline: str) -> None:
-    """Takes variants without a result out of a comparison, and says why; the others are measured against `baseline`."""
+def settle_failures(
+    folder: Path,
+    failed: Mapping[str, str],
+    laws: Mapping[str, Sequence[str]],
+    rows: Sequence[tuple[str, bool, bool, str]],
+    baseline: str,
+) -> None:
+    """Takes variants without a result out of a comparison, and says why.
+
+    `failed` has what was wrong by the name of each, and `laws` those of one's own. Where the baseline failed, the
+    others are measured against another of `rows`, as `variants.choose_baseline` has them. Raises `Misbehaved` where
+    nothing is left but the uncongested reference.
+    """
+    rest = [row for row in rows if row[0] not in failed]
+    is_left, said = any(not is_reference for _, is_reference, *_ in rest), dict(failed)
+    if is_left and baseline in failed:
+        instead = variants.choose_baseline(rest, None)
+        said[baseline] += f"; the others are compared with {instead} instead"
+        baseline = instead
+    failures = [Failure(name, said[name], tuple(laws[name])) for name in laws if name in failed]
     facts = read_json(folder / FILE)
-    names = {failure.name for failure in failures}
-    facts["entries"] = [entry for entry in facts["entries"] if entry["name"] not in names]
+    facts["entries"] = [entry for entry in facts["entries"] if entry["name"] not in failed]
     facts |= {"baseline": baseline, "failed": [asdict(failure) for failure in failures]}
     store.write_json(folder / FILE, facts)
+    if failures and not is_left:
+        raise Misbehaved("; ".join(failure.message for failure in failures))
 
 
 def finish(folder: Path, keep: Temporary | None = None, condensed: Mapping[Path, Window] | None = None) -> Comparison:

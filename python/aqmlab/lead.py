@@ -158,7 +158,7 @@ def _of_equals(
         first = near[0]
         said += f"; {first.name} is ahead of {_shown(base, question)} by {_gap(found, first, base, question)}"
         others = [_shown(column, question) for column in behind if column is not base]
-        said += f", and of {_listed(others)}" if others else ""
+        said += f", and of {readable.listed(others)}" if others else ""
     elif behind:
         said += f"; {readable.listed([_shown(column, question) for column in behind])} {_are(behind)} behind"
     return f"{said}{f'; {_of_unplaced(found, near[0], unplaced, question)}' if unplaced else ''}."

@@ -2,18 +2,21 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from aqmlab import arguments, bounds, doubts, engine, reference, scenario, toml_text
+from aqmlab import arguments, bounds, doubts, engine, reference, scenario, toml_text, variants
 from aqmlab.comparison import Entry
 from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.laws import brought
 from aqmlab.live import witnesses
 from aqmlab.progress import NOTHING, Foreseen, Monitor, Silent, Size, Unseen, View
-from aqmlab.runs import calibration, planning, runner
+from aqmlab.results import store
+from aqmlab.results.result import Result, Temporary
+from aqmlab.runs import calibration, places, planning, runner
+from aqmlab.runs.bed import Bed
 from aqmlab.runs.calibration import Calibration
 from aqmlab.runs.loads import Loads
 from aqmlab.runs.runner import Job
@@ -37,6 +40,56 @@ def resolve(source: Source, reps: int) -> Resolved:
     """Has the engine check a scenario that is to be run so often."""
     check_reps(reps)
     return source.resolve()
+
+
+def place(out: str | Path | None, called: str) -> tuple[Path, Temporary | None]:
+    """The folder of results, and what holds it where nobody has said which: one that is `called` so, and does not last.
+
+    Raises `BadInput` if `out` is no path.
+    """
+    if out is not None:
+        return arguments.path(out), None
+    keep = Temporary()
+    return keep.folder / called, keep
+
+
+@dataclass(frozen=True)
+class Work:
+    """A scenario that is to be run, some times over, and the folder that is claimed for its result."""
+
+    resolved: Resolved
+    reps: int
+    folder: Path
+    keep: Temporary | None
+    resume: bool
+
+    def planned(self, found: Sequence[Calibration], bed: Bed | None = None) -> list[Job]:
+        """Its runs with these populations, on a test bed if one is given; refuses a folder that holds another's."""
+        planned = runs_of(self.resolved, found, self.reps, self.folder, self.resolved.name)
+        planned = [replace(job, bed=bed) for job in planned]
+        if self.resume and store.is_begun(self.folder):
+            places.same_work(self.folder, planned)
+        return planned
+
+    def result(self, planned: Sequence[Job], at_once: int, monitor: Monitor, view: View | None = None) -> Result:
+        """Makes the runs that are not finished."""
+        with interruptible(planned, self.folder), places.alone(self.folder, self.reps, self.resume):
+            make(planned, at_once, monitor, view)
+            if self.reps > 1:
+                store.finish_replications(self.folder, [job.folder.name for job in planned])
+        return Result(self.folder, self.keep)
+
+
+def work(source: Source, reps: int, out: str | Path | None, resume: bool, expected: str) -> Work:
+    """Checks a scenario and claims a folder for it; of a comparison it says what is `expected`."""
+    if variants.has_variants(source):
+        raise BadInput(f"{source.origin}: variant: this is a comparison; expected {expected}")
+    resolved = resolve(source, reps)
+    doubts.of(resolved, source.tree)
+    folder, keep = place(out, "result")
+    places.check(folder, reps)
+    store.claim(folder, resume)
+    return Work(resolved, reps, folder, keep, resume)
 
 
 @planning.uncollected()
