@@ -18,6 +18,7 @@ from aqmlab import links, statistics
 from aqmlab.agreement import verdicts
 from aqmlab.agreement.verdicts import DELAY_RELATIVE, DELAY_S, DISTANCE, LEAST_SHARE, RELATIVE, VOID
 from aqmlab.json_files import Json, at
+from aqmlab.links import WAYS
 from aqmlab.results import store
 from aqmlab.results.result import Result
 from aqmlab.results.run import Run
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 FILE = "agreement.json"
 LOADED = 0.10
 """Utilisation from which a direction is compared: below it, it carries acknowledgements."""
-
-WAYS = ("forward", "reverse")
 
 
 @dataclass(frozen=True)

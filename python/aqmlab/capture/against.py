@@ -20,8 +20,8 @@ import numpy.typing as npt
 from aqmlab import links, statistics, units
 from aqmlab.capture.measure import Measured
 from aqmlab.errors import BadInput
+from aqmlab.links import WAYS
 from aqmlab.results.run import Run
-from aqmlab.vectors.points import WAYS
 
 _EXACT = 0.0
 _ROUNDED = 1e-6

@@ -12,8 +12,9 @@ from aqmlab import statistics
 from aqmlab.capture.connections import Connections, Exchange
 from aqmlab.capture.queue import Queue
 from aqmlab.errors import BadInput, doubt
+from aqmlab.links import WAYS
 from aqmlab.vectors import capture
-from aqmlab.vectors.points import AFTER, BEFORE, DROPPED, POINTS, WAYS
+from aqmlab.vectors.points import AFTER, BEFORE, DROPPED, POINTS
 from aqmlab.vectors.segments import Unreadable, segment
 
 _QUANTILES = (10, 25, 50, 75, 90, 95, 99)

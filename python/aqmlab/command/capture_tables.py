@@ -10,7 +10,7 @@ from aqmlab import statistics
 from aqmlab.capture.against import Check, Paired
 from aqmlab.capture.measure import Measured
 from aqmlab.command.tables import short_table, show
-from aqmlab.vectors.points import WAYS
+from aqmlab.links import WAYS
 
 _ROWS = (
     ("offered_packets", "packets offered", "count"),

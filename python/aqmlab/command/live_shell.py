@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from aqmlab import api, engine, scenario, scratch, shaping, toml_text
+from aqmlab import api, engine, links, scenario, scratch, shaping, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.json_files import Json, read_json
@@ -231,10 +231,10 @@ def _leave(summary: Json, as_json: bool) -> int:
     """Says what the link carried; the answer is the prompt's exit code."""
     code = exit_code((summary.get("live") or {}).get("command_status"))
     if as_json:
-        carried = {way: summary[way] for way in ("forward", "reverse")}
+        carried = {way: summary[way] for way in links.WAYS}
         print(json.dumps({"exit_code": code, **carried}, indent=2, ensure_ascii=False, allow_nan=False))
         return code
-    for way in ("forward", "reverse"):
+    for way in links.WAYS:
         counts = summary[way]
         print(
             f"{way}: {counts.get('offered_packets', 0)} packets, {counts.get('dropped_packets', 0)} dropped, "

@@ -20,9 +20,9 @@ from rich.text import Text
 
 from aqmlab import links, units
 from aqmlab.bars import Bars
+from aqmlab.links import WAYS
 from aqmlab.progress import Size, Unseen, clock_text
 
-WAYS = ("forward", "reverse")
 LEVELS = " ▁▂▃▄▅▆▇█"
 HISTORY = 200
 """Steps of a sparkline at most; it shows as many of the last ones as there is room for."""

@@ -123,7 +123,7 @@ def _link(title: str, summary: Json, widths: Json) -> Table:
     """The one link, both directions."""
     table = short_table(title)
     table.add_column("link")
-    for name in ("forward", "reverse"):
+    for name in links.WAYS:
         table.add_column(name, justify="right", no_wrap=True)
     rows = [
         ("utilisation (%)", "utilisation", "share"),
@@ -134,7 +134,7 @@ def _link(title: str, summary: Json, widths: Json) -> Table:
         ("queueing delay, 99 % (ms)", "queue_delay_p99_s", "s"),
     ]
     for title, key, unit in rows:
-        cells = [_number(summary[way][key], widths.get(way, {}).get(key), unit) for way in ("forward", "reverse")]
+        cells = [_number(summary[way][key], widths.get(way, {}).get(key), unit) for way in links.WAYS]
         table.add_row(title, *cells)
     return table
 

@@ -19,12 +19,12 @@ from aqmlab.figures.legends import wrapped
 from aqmlab.figures.looks import INK, MUTED, Look, void_note
 from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
+from aqmlab.links import WAYS
 from aqmlab.results import times
 from aqmlab.results.run import of_link
 from aqmlab.results.ways import CARRYING
 from aqmlab.statistics import Array
 
-WAYS = ("forward", "reverse")
 WORTH_SHOWING = 2.0
 """Packets: a queue that hardly ever reaches these is packets behind each other as they came."""
 AROUND = 5.0

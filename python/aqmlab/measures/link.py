@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from aqmlab.links import WAYS
 from aqmlab.measures.measure import (
     BOTH,
     LINK,
     ONE_WAY,
-    WAYS,
     WINDOW_WAY,
     Formula,
     Measure,

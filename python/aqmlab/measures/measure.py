@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from aqmlab.links import WAYS
 from aqmlab.measures.subject import Seen, Subject, runs_of
 from aqmlab.results.defined import asked
 from aqmlab.statistics import Array, Interval, across_runs, estimate
@@ -153,7 +154,7 @@ def at_link(formula: Callable[[Params], Formula]) -> Callable[[Params], Formula]
     return of_link
 
 
-BOTH, WAYS = "both", ("forward", "reverse")
+BOTH = "both"
 WINDOW_WAY = choice("direction", (*WAYS, BOTH), BOTH)
 """Of measures that are sums over both directions unless one is named."""
 ONE_WAY = choice("direction", WAYS, "forward")

@@ -6,11 +6,11 @@ from typing import Any
 
 from aqmlab import links, units
 from aqmlab.json_files import Json, at, is_number
+from aqmlab.links import WAYS
 from aqmlab.measures.measure import (
     BOTH,
     LINK,
     ONE_WAY,
-    WAYS,
     Formula,
     Measure,
     Parameter,

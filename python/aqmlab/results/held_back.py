@@ -47,7 +47,7 @@ def foreseen(tree: Mapping[str, Any]) -> list[str]:
     endless = list(_endless(tree))
     most = {number: _allowed_bps(tree, block) for number, block in endless}
     lines = []
-    for direction in ("forward", "reverse"):
+    for direction in links.WAYS:
         asked = [_asked_bps(block, direction) for block in tree["traffic"] if not reference.is_endless(block)]
         here = {number: most[number] for number, block in endless if block["direction"] == direction}
         capacity = sum(_rates_bps(links.first(tree), direction))

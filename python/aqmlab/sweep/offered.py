@@ -35,7 +35,7 @@ class Offered:
         if note["seed"] == run.seed:
             self._known[key] = float(note["confirmed_bps"])
         elif uncongested and len(run.scenario["traffic"]) == 1:
-            ways = {"forward": ("forward",), "reverse": ("reverse",)}.get(note["direction"], ("forward", "reverse"))
+            ways = (note["direction"],) if note["direction"] in links.WAYS else links.WAYS
             self._known.setdefault(key, sum(_throughput_bps(run, way) for way in ways) / len(ways))
 
     def of(self, demand_digest: str | None, seed: int) -> float | None:

@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
+from aqmlab.links import WAYS
+
 BEFORE, DROPPED, AFTER = "before the queue", "dropped", "after the queue"
-WAYS = ("forward", "reverse")
 
 
 class Point(NamedTuple):

@@ -64,7 +64,7 @@ def over_time(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
     """Mean and range of a column over time, in the first run of each cell."""
     column = str(spec["column"])
     direction = str(spec.get("direction", "forward"))
-    if direction not in ("forward", "reverse"):
+    if direction not in links.WAYS:
         raise BadInput(f"figure {spec['id']}: direction: {direction!r}: expected forward or reverse")
     for curve in curves:
         if column not in curve.cell.queue.columns:
