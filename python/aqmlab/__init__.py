@@ -28,6 +28,11 @@ from aqmlab.laws import (
 )
 
 if TYPE_CHECKING:
+    from aqmlab import comparison as comparison
+    from aqmlab import figures as figures
+    from aqmlab import statistics as statistics
+    from aqmlab import study as study
+    from aqmlab import sweep as sweep
     from aqmlab.api import calibrate, compare, live, load, record, run
     from aqmlab.comparison import Comparison
     from aqmlab.results.result import Result
@@ -42,6 +47,7 @@ else:
         __name__,
         {
             **dict.fromkeys(("calibrate", "compare", "live", "load", "record", "run"), "aqmlab.api"),
+            **{name: f"aqmlab.{name}" for name in ("comparison", "figures", "statistics", "study", "sweep")},
             "Calibration": "aqmlab.runs.calibration",
             **dict.fromkeys(("Checked", "check"), "aqmlab.runs.law_check"),
             "Comparison": "aqmlab.comparison",

@@ -11,13 +11,17 @@ from typing import Any
 
 
 def names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of `package` (PEP 562): `modules` says where each name is."""
+    """`__getattr__` and `__dir__` of `package` (PEP 562): `modules` says where each name is.
+
+    A module of the package that is called by the name is itself what the name stands for.
+    """
     there = vars(sys.modules[package])
 
     def __getattr__(name: str) -> Any:  # noqa: N807 - the name that Python asks for
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = there[name] = getattr(import_module(modules[name]), name)
+        module = import_module(modules[name])
+        found = there[name] = module if modules[name] == f"{package}.{name}" else getattr(module, name)
         return found
 
     def __dir__() -> list[str]:  # noqa: N807

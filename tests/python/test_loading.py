@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -110,6 +111,27 @@ def test_every_public_name_is_there_when_it_is_asked_for(package):
         assert isinstance(found, int) or found.__name__ == name
     with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nonsense'"):
         package.nonsense  # noqa: B018
+
+
+REFERENCE = """
+import sys
+import aqmlab
+for name in sys.argv[1:]:
+    found = aqmlab
+    for step in name.split(".")[1:]:
+        found = getattr(found, step)
+    assert found.__doc__, name
+assert aqmlab.figures.of and not {"comparison", "figures", "statistics", "study", "sweep"} - set(dir(aqmlab))
+"""
+
+
+def test_what_the_reference_lists_is_there_after_the_import_alone():
+    page = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    names = re.findall(r"^\.\. auto\w+:: (aqmlab[\w.]+)$", page, re.MULTILINE)
+    # The page says that `aqmlab.gym` has an import of its own.
+    names = [name for name in names if not name.startswith("aqmlab.gym.")]
+    assert "aqmlab.comparison.Column" in names and "aqmlab.sweep.sweeps.read" in names
+    subprocess.run([sys.executable, "-c", REFERENCE, *names], env={"PYTHONPATH": str(ROOT / "python")}, check=True)
 
 
 def test_the_function_stands_before_the_package_of_its_name():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from aqmlab import deferred
 
 if TYPE_CHECKING:
+    from aqmlab.sweep import sweeps as sweeps
     from aqmlab.sweep.condensed import Condensed
     from aqmlab.sweep.executor import Executor, InProcess
     from aqmlab.sweep.kept import Kept
@@ -24,6 +25,7 @@ else:
             "Kept": "aqmlab.sweep.kept",
             "Processes": "aqmlab.sweep.local",
             "Task": "aqmlab.sweep.plan",
+            "sweeps": "aqmlab.sweep.sweeps",
             "run": "aqmlab.sweep.making",
         },
     )

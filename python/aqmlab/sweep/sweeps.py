@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import arguments, bounds, engine, files, statistics, toml_text
-from aqmlab import sweep as execution
 from aqmlab.errors import BadInput, Interrupted, Misbehaved
 from aqmlab.json_files import Json, read_json
 from aqmlab.laws import brought
@@ -18,7 +17,7 @@ from aqmlab.progress import Foreseen, Monitor, Silent
 from aqmlab.results import store
 from aqmlab.runs import planning
 from aqmlab.statistics import Interval
-from aqmlab.sweep import axes, grid, offered, table
+from aqmlab.sweep import axes, grid, making, offered, table
 from aqmlab.sweep.executor import Executor
 from aqmlab.sweep.grid import Grid, Point
 from aqmlab.sweep.kept import Kept
@@ -266,7 +265,7 @@ def _make(
         failures.note(task, error, [point for point, _ in asked[task.key]])
 
     try:
-        finished = execution.run(
+        finished = making.run(
             tasks, jobs=jobs, monitor=monitor, kept=kept, fresh=fresh, executor=executor, made=made, spare=spare
         )
         for key, found in finished:
