@@ -69,7 +69,8 @@ def run(
     - `allow_code` runs the code that the scenario names, files of laws, in this call alone. What an argument names is
       run in any case.
 
-    Raises `BadInput` if the scenario or an argument is wrong, and `Interrupted` after Ctrl-C.
+    Raises `BadInput` if the scenario or an argument is wrong, `Misbehaved` if a law of one's own breaks its promises,
+    `CannotRun` if it needs more memory than there is or makes no progress, and `Interrupted` after Ctrl-C.
     """
     monitor, at_once = prepared.listener(monitor), prepared.jobs_at_once(jobs)
     prepared.check_reps(reps)
@@ -113,8 +114,9 @@ def live(
     - `kernel` names one of several kernels of virtual time, such as "7.3".
     - `view` is told of the live runs, `monitor` of the calibration.
 
-    Raises `BadInput` if the scenario or an argument is wrong, `CannotRun` if this machine cannot make live runs, and
-    `Interrupted` after Ctrl-C. A run that was too late is returned; its `void` says why it does not count.
+    Raises `BadInput` if the scenario or an argument is wrong, `CannotRun` if this machine cannot make live runs,
+    `Misbehaved` if a law of one's own breaks its promises, and `Interrupted` after Ctrl-C. A run that was too late is
+    returned; its `void` says why it does not count.
     """
     from aqmlab.live import runs
 
@@ -233,7 +235,8 @@ def calibrate(
     """Finds the population for every block of traffic that asks for a load, and returns one entry a block.
 
     Arguments that `run` has too mean the same here. What was found before comes from a cache, unless `fresh` is set.
-    Raises `BadInput` if the scenario is wrong or no block asks for a load.
+    Raises `BadInput` if the scenario or an argument is wrong or no block asks for a load, and `Interrupted` after
+    Ctrl-C.
     """
     arguments.truths(fresh=fresh)
     source = prepared.read(scenario, set, seed)

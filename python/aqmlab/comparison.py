@@ -102,26 +102,27 @@ class Column:
         """A measure with the best interval these runs allow: `p90`, or of one direction `forward.queue_delay_p99_s`.
 
         Of a direction that is every number that the summary has. `loss_ratio` alone is of both directions together.
-        `applications.calls.mos_mean` and every other name of `numbers.csv` can be asked for, too.
+        `applications.calls.mos_mean` and every other name of `numbers.csv` can be asked for, too. Raises `BadInput`
+        where these runs have no such number.
         """
         return self.result.estimate(measure)
 
     def statistic(self, whole: Callable[[Window], float], parts: Callable[[Window], Array]) -> Interval:
-        """The mean of any function of a window, with an interval from its parts."""
+        """The mean of any function of a window, with an interval from its parts: `parts` gives an array [part]."""
         return statistics.estimate([whole(w) for w in self.windows], self.each(parts))
 
     def each(self, parts: Callable[[Window], Array]) -> list[Array]:
-        """A function of the parts of each window, as far as they can be trusted."""
+        """A function of the parts of each window, [part], as far as they can be trusted."""
         return [w.trusted(parts(w)) for w in self.windows]
 
     @cached_property
     def cdf(self) -> Array:
-        """Distribution function of response times at `CDF_TIMES`, mean over runs."""
+        """Distribution function of response times at `CDF_TIMES`, mean over runs: [time]."""
         return np.asarray(np.mean([w.cdf for w in self.windows], axis=0))
 
     @cached_property
     def tail(self) -> Array:
-        """Share of exchanges slower than `TAIL_TIMES`, mean over runs."""
+        """Share of exchanges slower than `TAIL_TIMES`, mean over runs: [time]."""
         return np.asarray(np.mean([w.tail for w in self.windows], axis=0))
 
     @cached_property
@@ -173,7 +174,7 @@ class Comparison:
         return f"<Comparison of {', '.join(c.name for c in self.columns)} in {self.folder}>"
 
     def __getitem__(self, name: str) -> Result:
-        """The result of one variant."""
+        """The result of one variant. Raises `BadInput` where there is none of that name."""
         return self.column(name).result
 
     def __len__(self) -> int:
@@ -244,7 +245,7 @@ class Comparison:
         return ways_of_data(self.columns)
 
     def column(self, name: str) -> Column:
-        """A variant by its name."""
+        """A variant by its name. Raises `BadInput` where there is none of that name."""
         for column in self.columns:
             if column.name == name:
                 return column
@@ -259,7 +260,10 @@ class Comparison:
         return one.demand == other.demand and one.demand[0] is not None
 
     def difference(self, one: Column | str, other: Column | str, measure: str) -> Interval:
-        """The difference one - other of a measure, of two columns or their names."""
+        """The difference one - other of a measure, of two columns or their names.
+
+        Raises `BadInput` where there is no such column, or one of the two has no such number.
+        """
         one, other = (item if isinstance(item, Column) else self.column(item) for item in (one, other))
         return named.difference(one.result.numbers, other.result.numbers, measure, self.are_paired(one, other))
 

@@ -163,12 +163,15 @@ class Result:
         One of a link is of both directions together, unless its name says which: `forward.queue_delay_p99_s`, or
         `links.core.forward.utilisation` of several links. Of a direction it may be every number that the summary has.
         Numbers of a part of the traffic are called `traffic.0.p90`, `probes.reverse.one_way_delay_s.p99` and
-        `applications.calls.mos_mean`.
+        `applications.calls.mos_mean`. Raises `BadInput` where these runs have no such number.
         """
         return named.estimate(self.numbers, measure)
 
     def to_pandas(self, table: str = "exchanges") -> "pd.DataFrame":
-        """A table, such as `exchanges` or `queue`, for pandas (which must be installed)."""
+        """A table, such as `exchanges` or `queue`, for pandas.
+
+        Raises `BadInput` where the runs have no such table, and `AqmlabError` where pandas is not installed.
+        """
         if table not in TABLES:
             raise BadInput(f"table: {table!r}: expected one of {', '.join(TABLES)}")
         try:

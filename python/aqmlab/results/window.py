@@ -155,7 +155,7 @@ class Window:
 
     @cached_property
     def cdf(self) -> Array:
-        """Share of exchanges within each of `CDF_TIMES`; not a number where there are none."""
+        """Share of exchanges within each of `CDF_TIMES`, [time]; not a number where there are none."""
         return _floats(self.cdf_counts.sum(axis=0) / self._exchanges)
 
     @cached_property
@@ -166,7 +166,7 @@ class Window:
 
     @cached_property
     def tail(self) -> Array:
-        """Share of exchanges that take longer than each of `TAIL_TIMES`; not a number where there are none."""
+        """Share of exchanges that take longer than each of `TAIL_TIMES`, [time]; not a number where there are none."""
         return _floats(self.tail_counts.sum(axis=0) / self._exchanges)
 
     @property
@@ -187,7 +187,7 @@ class Window:
         return float(top.sum() / bottom.sum()) if bottom.sum() > 0 else float("nan")
 
     def parts(self, name: str) -> Array:
-        """A measure in each part, where the exchanges of parts are known. A count is scaled to the window."""
+        """A measure in each part, [part], where the exchanges of parts are known. A count is scaled to the window."""
         if name in self.summarised:
             return np.full(self.completed.size, np.nan)
         if name.startswith("p"):
