@@ -184,7 +184,7 @@ def _window(row: Json) -> Window:
     none = np.zeros((2, 1))
     return Window(
         measured_s=float("nan"),
-        link=Counts((float("nan"), float("nan")), *[none] * 7),
+        link=Counts((float("nan"), float("nan")), none, none, none, none, none, none, none),
         completed=np.array([float(row["completed"])]),
         quantiles=np.full((len(QUANTILES), 1), np.nan),
         whole_quantiles=np.full(len(QUANTILES), np.nan),

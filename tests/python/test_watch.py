@@ -19,7 +19,7 @@ from aqmlab.command import watch
 from aqmlab.errors import BadInput
 from aqmlab.progress import Silent, Size, Unseen
 from aqmlab.runs import noted
-from aqmlab.study import runs as study_runs
+from aqmlab.runs.progress_lines import with_lines
 from aqmlab.watch.seen import DRAWN, POINTS, Seen
 from aqmlab.watch.server import Watch
 from conftest import NATIVE, ROOT, hears_signals
@@ -123,7 +123,7 @@ def test_lines_beside_bars_are_left_out_when_bars_are_noted(tmp_path):
 
     with noted.noting(tmp_path, "") as notes:
         monitor = noted.Noted(Bars(Console()), notes)
-        assert study_runs._heard(monitor, print) is monitor
+        assert with_lines(monitor, print) is monitor
 
 
 def test_long_runs_are_thinned_and_old_ones_keep_their_last():

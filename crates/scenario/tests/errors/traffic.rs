@@ -17,7 +17,10 @@ fn traffic() {
             ("[traffic]", "s.toml:1: traffic = { }: expected at least one [[traffic]] block"),
             ("traffic = [3]", "s.toml:1: traffic.0 = 3: expected a table with a kind"),
             ("[[traffic]]", &format!("s.toml:1: traffic.0.kind: missing, expected one of {KINDS}")),
-            ("[[traffic]]\nkind = \"ftp\"", &format!("s.toml:2: traffic.0.kind = \"ftp\": expected one of {KINDS}")),
+            (
+                "[[traffic]]\nkind = \"ftp\"",
+                &format!("s.toml:2: traffic.0.kind = \"ftp\": expected one of {KINDS}; did you mean bulk?"),
+            ),
             (
                 "[[traffic]]\nkind = \"blk\"",
                 &format!("s.toml:2: traffic.0.kind = \"blk\": expected one of {KINDS}; did you mean bulk?"),
