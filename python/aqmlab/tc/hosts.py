@@ -157,7 +157,7 @@ def _sysctls(tcp: Tree) -> list[Line]:
     repair, ecn = str(tcp["repair"]), str(tcp["ecn"])
     remarks = {
         "tcp_no_metrics_save": ["connections start without what earlier ones learned, as they do in aqmlab"],
-        "tcp_rmem": ["the window is bounded by the route below, not by buffers"],
+        "tcp_rmem": ["the route below bounds the window at first; a kernel widens it again as its buffer grows"],
     }
     if other := another_repair(tcp):
         remarks["tcp_sack"] = [f"repair = {repair}: Linux repairs as {other}"]
