@@ -86,27 +86,27 @@ impl Sampler {
         }
     }
 
-    /// Notes that a new segment was sent, and that the network then has `pipe` bytes.
+    /// Notes that a new segment was sent, and that `in_flight` segments are then in the network.
     #[inline]
-    pub fn sent(&mut self, pipe: u64, now: Time) {
+    pub fn sent(&mut self, in_flight: u32, now: Time) {
         if self.notes.is_empty() {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
-        self.notes.push_back(self.note(pipe));
+        self.notes.push_back(self.note(in_flight));
     }
 
-    /// Notes that the outstanding segment at `index` was sent again, and that the network then has `pipe` bytes.
-    pub fn resent(&mut self, index: usize, pipe: u64) {
-        self.notes[index] = self.note(pipe);
+    /// Notes that the outstanding segment at `index` was sent again, and that `in_flight` segments are then in the network.
+    pub fn resent(&mut self, index: usize, in_flight: u32) {
+        self.notes[index] = self.note(in_flight);
     }
 
-    fn note(&self, pipe: u64) -> Note {
+    fn note(&self, in_flight: u32) -> Note {
         Note {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
             is_limited: self.is_limited(),
-            in_flight: pipe.div_ceil(self.mss) as u32,
+            in_flight,
             lost: self.lost,
             marked: self.marked,
         }
@@ -142,6 +142,11 @@ impl Sampler {
     /// Notes that the acknowledgement at hand tells of so many marked segments.
     pub fn mark(&mut self, segments: u64) {
         self.marked += segments as u32;
+    }
+
+    /// Notes the round trip of the handshake.
+    pub fn note_handshake(&mut self, rtt: Span) {
+        self.min_rtt = self.min_rtt.min(rtt);
     }
 
     /// Begins to read an acknowledgement.

@@ -3,9 +3,9 @@
 
 use crate::delivery::Sampler;
 use crate::segment::SackBlocks;
-use base::{Time, fetch};
+use base::{Span, Time, fetch};
 use record::{EVER_RESENT, LOST, RESENT, SACKED};
-use scoreboard::Scoreboard;
+use scoreboard::{Scoreboard, Sum};
 use std::collections::VecDeque;
 use timed::Timed;
 
@@ -105,18 +105,18 @@ impl Outstanding {
     pub fn push(&mut self, seq: u64, len: u32, fin: bool, now: Time) {
         self.records.push_back(Record { seq, sent_at: now, len, fin, state: 0 });
         if self.sampler.is_some() {
-            let pipe = self.pipe_now();
+            let in_flight = self.pipe_segments();
             if let Some(sampler) = &mut self.sampler {
-                sampler.sent(pipe, now);
+                sampler.sent(in_flight, now);
             }
         }
     }
 
-    /// [`Outstanding::pipe`] of all records.
-    fn pipe_now(&self) -> u64 {
-        match (self.records.front(), self.records.back()) {
-            (Some(first), Some(last)) => self.pipe(last.end() - first.seq),
-            _ => 0,
+    /// Notes the round trip of the handshake, which counts for the shortest.
+    pub fn note_handshake(&mut self, rtt: Span) {
+        self.tell_rack(|rack| rack.note_handshake(rtt));
+        if let Some(sampler) = &mut self.sampler {
+            sampler.note_handshake(rtt);
         }
     }
 
@@ -126,31 +126,43 @@ impl Outstanding {
         match &self.board {
             None => in_flight,
             // Short segments are assumed to be full ones.
-            Some(board) => (in_flight + board.resent_bytes - board.sacked_bytes - board.lost_bytes)
-                .saturating_sub(board.assumed_bytes),
+            Some(board) => (in_flight + board.resent.bytes - board.sacked.bytes - board.lost.bytes)
+                .saturating_sub(board.assumed.bytes),
         }
     }
 
-    /// Assumes that `bytes` bytes arrived beyond a hole, where the receiver reports nothing.
-    pub fn assume(&mut self, bytes: u64) {
-        self.board.get_or_insert_default().assumed_bytes = bytes;
+    /// How many segments are thought to be in the network, however short each is (tcp_packets_in_flight).
+    #[inline]
+    pub fn pipe_segments(&self) -> u32 {
+        let out = self.records.len() as u32;
+        match &self.board {
+            None => out,
+            Some(board) => (out + board.resent.records - board.sacked.records - board.lost.records)
+                .saturating_sub(board.assumed.records),
+        }
     }
 
-    /// Bytes that are deemed lost.
-    pub fn lost_bytes(&self) -> u64 {
-        self.board.as_ref().map_or(0, |board| board.lost_bytes)
+    /// Assumes that so many `segments` of `mss` bytes arrived beyond a hole, where the receiver reports nothing.
+    pub fn assume(&mut self, segments: u32, mss: u32) {
+        let bytes = u64::from(segments) * u64::from(mss);
+        self.board.get_or_insert_default().assumed = Sum { bytes, records: segments };
+    }
+
+    /// Segments that are deemed lost.
+    pub fn lost_records(&self) -> u32 {
+        self.board.as_ref().map_or(0, |board| board.lost.records)
     }
 
     /// Bytes that the receiver reported beyond a hole.
     #[inline]
     pub fn sacked_bytes(&self) -> u64 {
-        self.board.as_ref().map_or(0, |board| board.sacked_bytes)
+        self.board.as_ref().map_or(0, |board| board.sacked.bytes)
     }
 
     /// Segments that the receiver reported beyond a hole.
     #[inline]
     pub fn sacked_records(&self) -> u32 {
-        self.board.as_ref().map_or(0, |board| board.sacked_records)
+        self.board.as_ref().map_or(0, |board| board.sacked.records)
     }
 
     /// Whether an acknowledgement of `ack` covers no more segments than marks of which three bits can count.
@@ -247,7 +259,7 @@ impl Outstanding {
     /// Notes the receiver's report that it holds these blocks above `ack`. Returns the bytes that are news.
     pub fn selective(&mut self, blocks: &SackBlocks, ack: u64) -> u64 {
         let board = self.board.get_or_insert_default();
-        let (before, known) = (board.sacked_bytes, board.walked);
+        let (before, known) = (board.sacked.bytes, board.walked);
         let mut walked = [(0, 0); SackBlocks::MOST];
         for (slot, block) in walked.iter_mut().zip(blocks.above(ack)) {
             *slot = block;
@@ -264,7 +276,7 @@ impl Outstanding {
         }
         let board = self.board.get_or_insert_default();
         board.walked = walked;
-        board.sacked_bytes - before
+        board.sacked.bytes - before
     }
 
     fn sack_range(&mut self, start: u64, end: u64) {
@@ -291,8 +303,7 @@ impl Outstanding {
                 sampler.arrived(index, record.sent_at, record.end(), record.is(EVER_RESENT));
             }
             board.forget(record);
-            board.sacked_bytes += u64::from(record.len);
-            board.sacked_records += 1;
+            board.sacked.add(record);
             record.state = (record.state & EVER_RESENT) | SACKED;
             board.touch(record);
             let mark = self.first + index as u64 + 1;
@@ -344,7 +355,7 @@ impl Outstanding {
     #[inline]
     pub fn next_lost(&mut self) -> Option<Record> {
         let board = self.board.as_mut()?;
-        if board.lost_bytes == board.resent_bytes {
+        if board.lost.bytes == board.resent.bytes {
             return None;
         }
         board.resend_from = board.resend_from.max(self.first);
@@ -388,14 +399,14 @@ impl Outstanding {
             record.state &= !(LOST | RESENT);
         }
         if let Some(board) = &mut self.board {
-            (board.lost_bytes, board.resent_bytes) = (0, 0);
+            (board.lost, board.resent) = (Sum::default(), Sum::default());
             board.examined = self.first;
         }
     }
 
     /// Whether something that was sent again is thought to be in the network.
     pub fn has_resent_out(&self) -> bool {
-        self.board.as_ref().is_some_and(|board| board.resent_bytes > 0)
+        self.board.as_ref().is_some_and(|board| board.resent.bytes > 0)
     }
 
     /// How many segments that were sent again are thought to be in the network.
@@ -433,13 +444,13 @@ impl Outstanding {
     /// Whether something is deemed lost.
     #[inline]
     pub fn has_lost(&self) -> bool {
-        self.board.as_ref().is_some_and(|board| board.lost_bytes > 0)
+        self.board.as_ref().is_some_and(|board| board.lost.bytes > 0)
     }
 
     /// Whether the receiver reported data beyond a hole, or something is deemed lost.
     #[inline]
     pub fn has_sacked_or_lost(&self) -> bool {
-        self.board.as_ref().is_some_and(|board| board.sacked_bytes > 0 || board.lost_bytes > 0)
+        self.board.as_ref().is_some_and(|board| board.sacked.bytes > 0 || board.lost.bytes > 0)
     }
 
     /// Bytes ever deemed lost.
@@ -464,9 +475,9 @@ impl Outstanding {
             timed.resent.push_back((serial, now));
         }
         let probe = *record;
-        let pipe = if self.sampler.is_some() { self.pipe_now() } else { 0 };
+        let in_flight = self.pipe_segments();
         if let Some(sampler) = &mut self.sampler {
-            sampler.resent((serial - self.first) as usize, pipe);
+            sampler.resent((serial - self.first) as usize, in_flight);
         }
         Some(probe)
     }
@@ -517,7 +528,7 @@ impl Outstanding {
         if let Some(record) = self.records.get_mut(index) {
             record.state |= RESENT | EVER_RESENT;
             record.sent_at = now;
-            board.resent_bytes += u64::from(record.len);
+            board.resent.add(record);
             if let Some(timed) = &mut self.timed {
                 while timed.resent.front().is_some_and(|&(serial, _)| serial < self.first) {
                     timed.resent.pop_front();
@@ -526,9 +537,9 @@ impl Outstanding {
             }
             board.resend_from += 1;
             if self.sampler.is_some() {
-                let pipe = self.pipe_now();
+                let in_flight = self.pipe_segments();
                 if let Some(sampler) = &mut self.sampler {
-                    sampler.resent(index, pipe);
+                    sampler.resent(index, in_flight);
                 }
             }
         }

@@ -125,6 +125,11 @@ impl Rack {
         }
     }
 
+    /// Notes the round trip of the handshake, which counts for the shortest (tcp_synack_rtt_meas).
+    pub fn note_handshake(&mut self, rtt: Span) {
+        self.min_rtt = self.min_rtt.min(rtt);
+    }
+
     /// Begins to read an acknowledgement.
     #[inline]
     pub fn begin(&mut self, now: Time, echo: Option<u16>) {

@@ -262,15 +262,11 @@ impl Endpoint {
         if self.sender.rtt.srtt().is_some() {
             return;
         }
-        if self.syn_repeats == 0 {
-            self.sender.rtt.sample(
-                now.since(self.sender.last_sent_at),
-                self.sender.snd_una,
-                self.sender.snd_nxt,
-                config,
-            );
-        } else if config.timestamps {
-            self.sender.rtt.sample(age_of(segment.echo, now), self.sender.snd_una, self.sender.snd_nxt, config);
-        }
+        let rtt = match self.syn_repeats {
+            0 => now.since(self.sender.last_sent_at),
+            _ if config.timestamps => age_of(segment.echo, now),
+            _ => return,
+        };
+        self.sender.measure_handshake(rtt, config);
     }
 }

@@ -63,19 +63,6 @@ pub(super) struct Linux {
     told_twice: (u64, bool),
 }
 
-/// What options take of data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Riding {
-    /// Some segments may carry one.
-    pub may: bool,
-    /// All do, if any does.
-    pub always: bool,
-    /// Bytes of each segment that are left for it.
-    pub room: u32,
-}
-
-base::packed!(Riding { may, always, room });
-
 impl Linux {
     /// Nothing has come.
     pub fn new(rules: EcnOption) -> Self {
@@ -146,10 +133,9 @@ impl Linux {
         self.rules != EcnOption::LinuxMinimum || self.demand > 0 || is_beacon
     }
 
-    /// What options take of data that is sent at `now`.
-    pub fn riding(&self, now: Time) -> Riding {
-        let room = if self.is_due(now) { DATA_ROOM } else { 0 };
-        Riding { may: self.has_seen, always: self.rules != EcnOption::LinuxMinimum, room }
+    /// How many bytes options take of each segment that is sent at `now`.
+    pub fn room(&self, now: Time) -> u32 {
+        if self.is_due(now) { DATA_ROOM } else { 0 }
     }
 
     /// How many counters a packet carries beside so many `reports`, and how many reports are left, if it has an option.

@@ -8,13 +8,39 @@ use crate::segment::SackBlocks;
 /// Who hears of a loss, and the serial of the first record.
 pub(super) type Told<'a> = (&'a mut Option<Box<Sampler>>, Serial);
 
+/// How much some records are together.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(super) struct Sum {
+    pub(super) bytes: u64,
+    pub(super) records: u32,
+}
+
+impl Sum {
+    #[inline]
+    pub(super) fn add(&mut self, record: &Record) {
+        self.bytes += u64::from(record.len);
+        self.records += 1;
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, record: &Record) {
+        self.bytes -= u64::from(record.len);
+        self.records -= 1;
+    }
+
+    #[inline]
+    fn remove_if(&mut self, is_in: bool, record: &Record) {
+        self.bytes -= if is_in { u64::from(record.len) } else { 0 };
+        self.records -= u32::from(is_in);
+    }
+}
+
 /// Sums over the records by what became of them, and how far each search among them has come.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Scoreboard {
-    pub(super) sacked_bytes: u64,
-    pub(super) sacked_records: u32,
-    pub(super) lost_bytes: u64,
-    pub(super) resent_bytes: u64,
+    pub(super) sacked: Sum,
+    pub(super) lost: Sum,
+    pub(super) resent: Sum,
     /// One past the serials of the three highest SACKed records, highest first; 0 where there are fewer.
     pub(super) highest_sacked: [Serial; 3],
     /// Records before this one were examined for loss.
@@ -25,8 +51,8 @@ pub(super) struct Scoreboard {
     pub(super) walked: [(u64, u64); SackBlocks::MOST],
     /// Bytes ever deemed lost.
     pub(super) ever_lost_bytes: u64,
-    /// Bytes that are thought to have arrived, although nobody knows of which records.
-    pub(super) assumed_bytes: u64,
+    /// What is thought to have arrived, although nobody knows of which records.
+    pub(super) assumed: Sum,
     /// From this sequence number on, records were sent once, and nothing more is known of them.
     pub(super) plain_from: u64,
 }
@@ -37,11 +63,9 @@ impl Scoreboard {
     /// Takes a record out of the sums when it is acknowledged or reported.
     #[inline]
     pub(super) fn forget(&mut self, record: &Record) {
-        let len = u64::from(record.len);
-        self.sacked_bytes -= if record.is(SACKED) { len } else { 0 };
-        self.sacked_records -= u32::from(record.is(SACKED));
-        self.lost_bytes -= if record.is(LOST) { len } else { 0 };
-        self.resent_bytes -= if record.is(RESENT) { len } else { 0 };
+        self.sacked.remove_if(record.is(SACKED), record);
+        self.lost.remove_if(record.is(LOST), record);
+        self.resent.remove_if(record.is(RESENT), record);
     }
 
     /// Deems the record with this serial lost unless it was reported, so that it is sent again.
@@ -52,7 +76,7 @@ impl Scoreboard {
         if !record.is(LOST) {
             record.state |= LOST;
             self.touch(record);
-            self.lost_bytes += u64::from(record.len);
+            self.lost.add(record);
             self.lose_more(record, serial, told);
         }
         if !record.is(RESENT) {
@@ -78,7 +102,7 @@ impl Scoreboard {
     pub(super) fn unsend(&mut self, record: &mut Record) {
         if record.is(RESENT) {
             record.state &= !RESENT;
-            self.resent_bytes -= u64::from(record.len);
+            self.resent.remove(record);
         }
     }
 }

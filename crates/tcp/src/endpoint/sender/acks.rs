@@ -25,8 +25,8 @@ struct Arrived {
     news: u64,
     /// Bytes that it is the first to tell the arrival of, whether it acknowledges or reports them.
     delivered: u64,
-    /// The same bytes, with each segment counted as a full one; 0 where deliveries are not counted.
-    segments_bytes: u64,
+    /// How much of the window these bytes took.
+    freed: u64,
     /// When the newest acknowledged segment was sent, if that gives a round trip.
     sent_at: Option<Time>,
     /// The state before it was read; all zero where deliveries are not counted.
@@ -67,7 +67,9 @@ impl Sender {
         if arrived.bytes > 0 {
             self.on_new_ack(segment, &arrived, config, now, out);
         } else if is_duplicate {
-            arrived.delivered = self.on_duplicate_ack(arrived.delivered, config, now, out);
+            if let Some(counted) = self.on_duplicate_ack(config, now, out) {
+                (arrived.delivered, arrived.freed) = (counted, counted);
+            }
         } else if is_undone {
             // What is lost nevertheless begins a recovery of its own.
             self.find_losses(config, now);
@@ -84,7 +86,7 @@ impl Sender {
         }
         if self.descent.is_gradual() && self.is_reducing() {
             let goes_well = arrived.bytes > 0 && self.outstanding.ever_lost_bytes() == arrived.before.ever_lost;
-            self.reduce_by(arrived.delivered, goes_well, config);
+            self.reduce_by(arrived.freed, goes_well, config);
         }
         if self.pacer.is_some() {
             self.steer(&arrived.before, [arrived.bytes, arrived.delivered], config, now);
@@ -101,12 +103,13 @@ impl Sender {
         let news = if segment.sacks.is_empty() { 0 } else { self.outstanding.selective(&segment.sacks, segment.ack) };
         let bytes = segment.ack.saturating_sub(self.snd_una);
         let sent_at = if bytes > 0 { self.outstanding.acknowledge(segment.ack) } else { None };
-        Arrived { bytes, news, delivered: bytes, segments_bytes: 0, sent_at, before: Before::default() }
+        Arrived { bytes, news, delivered: bytes, freed: bytes, sent_at, before: Before::default() }
     }
 
     /// Notes what `segment` acknowledges and reports, and tells the repair and the controller what is delivered.
     fn note_deliveries(&mut self, segment: &Segment, config: &Config, now: Time) -> Arrived {
-        let before = Before { pipe: self.pipe(), ever_lost: self.outstanding.ever_lost_bytes() };
+        let before =
+            Before { in_flight: self.outstanding.pipe_segments(), ever_lost: self.outstanding.ever_lost_bytes() };
         self.outstanding.begin(now, Self::echo_of(segment, config));
         let reported = self.outstanding.sacked_bytes();
         let reported_records = self.outstanding.sacked_records();
@@ -120,9 +123,9 @@ impl Sender {
         let sent_at = if bytes > 0 { self.outstanding.acknowledge(segment.ack) } else { None };
         let (mss, records) = (u64::from(config.mss), (records - self.outstanding.len()) as u32);
         let sacked = self.outstanding.sacked_bytes();
+        let packets = records + self.outstanding.sacked_records() - reported_records;
+        let new = bytes + sacked - reported;
         if self.heard.is_accurate() {
-            let packets = records + self.outstanding.sacked_records() - reported_records;
-            let new = bytes + sacked - reported;
             let told_bytes = match packets {
                 0 => 0,
                 _ if bytes > 0 => bytes,
@@ -130,17 +133,19 @@ impl Sender {
             };
             self.heard.count(segment, Arrival { packets, bytes: new, told_bytes, mss: config.mss });
         }
-        let (mut delivered, mut segments_bytes) = (bytes + sacked - reported + twice, mss * u64::from(records));
+        let mut delivered = new + twice;
+        let mut freed = match config.whole_segments {
+            true => mss * (u64::from(packets) + twice.div_ceil(mss)),
+            false => delivered,
+        };
         if self.repair.is_counted() && bytes > 0 {
             delivered = self.count_acknowledged(segment.ack, records, config);
-            segments_bytes = delivered;
-        } else if reported + sacked + twice > 0 {
-            segments_bytes = delivered.div_ceil(mss) * mss;
+            freed = delivered;
         }
         let rtt = sent_at.map(|sent_at| now.since(sent_at));
         self.on_delivery(segment, delivered, rtt, config, now);
         self.outstanding.tell_rack(Rack::adapt);
-        Arrived { bytes, news, delivered, segments_bytes, sent_at, before }
+        Arrived { bytes, news, delivered, freed, sent_at, before }
     }
 
     /// Whether `segment` is a duplicate acknowledgement: it tells that something arrived beyond a hole.
@@ -286,8 +291,7 @@ impl Sender {
         out: &mut Outlet<'_, impl Emit>,
     ) {
         let counted = match self.phase {
-            _ if self.descent.is_gradual() && config.whole_segments => arrived.segments_bytes,
-            _ if self.descent.is_gradual() => arrived.delivered,
+            _ if self.descent.is_gradual() => arrived.freed,
             // RFC 3465 §2.3: after a timeout much of what is acknowledged had left the network before, so that at most
             // one segment counts.
             Phase::Timeout => arrived.bytes.min(config.mss.into()),
@@ -321,6 +325,12 @@ impl Sender {
         };
         self.controller.grow(&mut self.window, &acked);
         self.window.cwnd = self.window.cwnd.min(config.window.max(config.mss.into()) as f64);
+    }
+
+    /// Takes the round trip of the handshake.
+    pub(in crate::endpoint) fn measure_handshake(&mut self, rtt: Span, config: &Config) {
+        self.rtt.sample(rtt, self.snd_una, self.snd_nxt, config);
+        self.outstanding.note_handshake(rtt);
     }
 
     /// Measures the round trip of an acknowledgement up to `ack`, whose newest segment was sent at `sent_at`. `None`

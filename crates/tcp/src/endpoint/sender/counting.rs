@@ -81,10 +81,10 @@ impl Sender {
         }
         let goes_on = self.phase == Phase::Recovery && ack < self.recover;
         let left = if goes_on { assumed.saturating_sub(segments.saturating_sub(1)) } else { 0 };
-        if goes_on && left > self.most_assumed(config) {
+        if goes_on && left > self.most_assumed() {
             self.note_reordering(segments);
         }
-        let left = left.min(self.most_assumed(config));
+        let left = left.min(self.most_assumed());
         self.assume(left, config);
         u64::from(segments.saturating_sub(assumed).max(1)) * mss
     }
@@ -96,7 +96,7 @@ impl Sender {
         if !is_calm && (self.snd_una >= self.recover || says_nothing) {
             return 0;
         }
-        let most = self.most_assumed(config);
+        let most = self.most_assumed();
         let assumed = self.counting().assumed;
         if assumed >= most {
             self.note_reordering(0);
@@ -126,14 +126,13 @@ impl Sender {
 
     fn assume(&mut self, segments: u32, config: &Config) {
         self.counting().assumed = segments;
-        self.outstanding.assume(u64::from(segments) * u64::from(config.mss));
+        self.outstanding.assume(segments, config.mss);
     }
 
     /// The most segments that can have arrived beyond a hole: all but those deemed lost, or but one
     /// (tcp_limit_reno_sacked).
-    fn most_assumed(&self, config: &Config) -> u32 {
-        let lost = self.outstanding.lost_bytes().div_ceil(u64::from(config.mss)) as u32;
-        (self.outstanding.len() as u32).saturating_sub(lost.max(1))
+    fn most_assumed(&self) -> u32 {
+        (self.outstanding.len() as u32).saturating_sub(self.outstanding.lost_records().max(1))
     }
 
     fn note_reordering(&mut self, more: u32) {

@@ -37,7 +37,7 @@ impl Sender {
     pub(super) fn note_use(&mut self, before: u64, config: &Config) {
         let has_sent = self.snd_nxt > before;
         let mut out = self.snd_nxt - self.snd_una;
-        let is_limited = (self.outstanding.pipe(out) + u64::from(config.mss)) as i64 as f64 > self.window.cwnd;
+        let is_limited = (self.taken(config) + u64::from(config.mss)) as i64 as f64 > self.window.cwnd;
         if !has_sent && (!is_limited || self.next_new(config).is_none()) {
             return;
         }

@@ -48,7 +48,6 @@ mod undoing;
 use super::Emit;
 use super::feedback::Heard;
 use super::observing::{CongestionState, Stats};
-use super::option_linux::Riding;
 use super::receiver::Receiver;
 use crate::cc::{Chosen, Window};
 use crate::outstanding::Outstanding;
@@ -143,7 +142,7 @@ pub(super) struct Sender {
     pub(super) peer_window: u64,
     pub(super) window: Window,
     /// What AccECN options take of new segments.
-    riding: Riding,
+    room_of_option: u32,
     controller: Chosen,
     /// How much of the window the application used.
     used: idle::Use,
@@ -197,7 +196,7 @@ base::packed!(Sender {
     outstanding,
     peer_window,
     window,
-    riding,
+    room_of_option,
     controller,
     used,
     descent,
@@ -248,7 +247,7 @@ impl Sender {
             outstanding: Self::sampled(outstanding, config),
             peer_window: config.window.min(u64::from(u32::MAX)),
             window: Window { cwnd: f64::from(config.initial_window * config.mss), ssthresh: f64::INFINITY },
-            riding: Riding::default(),
+            room_of_option: 0,
             counts_deliveries: needs_deliveries || controller.watches(),
             controller,
             used: idle::Use::default(),
@@ -383,6 +382,25 @@ impl Sender {
     #[inline]
     pub fn pipe(&self) -> u64 {
         self.outstanding.pipe(self.snd_nxt - self.snd_una)
+    }
+
+    /// How many bytes of the congestion window are taken by what is thought to be in the network. A window of segments
+    /// counts each as a full one, however short it is (tcp_packets_in_flight).
+    #[inline]
+    fn taken(&self, config: &Config) -> u64 {
+        match config.whole_segments {
+            true => u64::from(self.outstanding.pipe_segments()) * u64::from(config.mss),
+            false => self.pipe(),
+        }
+    }
+
+    /// The same of everything outstanding, wherever it is thought to be.
+    #[inline(always)]
+    fn taken_by_all(&self, config: &Config) -> u64 {
+        match config.whole_segments {
+            true => self.outstanding.len() as u64 * u64::from(config.mss),
+            false => self.snd_nxt - self.snd_una,
+        }
     }
 
     /// Whether there is something to send that the peer's window does not let out.

@@ -336,7 +336,7 @@ impl Sender {
     #[inline(never)]
     fn sample(&mut self, before: &Before, bytes: u64, config: &Config, now: Time) {
         let mss = u64::from(config.mss);
-        let in_flight = self.pipe().div_ceil(mss);
+        let in_flight = u64::from(self.outstanding.pipe_segments());
         let lost = self.outstanding.ever_lost_bytes();
         let stage = self.stage();
         let departs_at = self.pacer.as_mut().map_or(now, |pacer| pacer.departs_at());
@@ -358,7 +358,7 @@ impl Sender {
             delivered: sampler.delivered(),
             lost: lost.div_ceil(mss),
             delivered_at: sampler.delivered_at(),
-            prior_in_flight: before.pipe.div_ceil(mss),
+            prior_in_flight: before.in_flight.into(),
             in_flight,
             rate,
             rtt: sampler.rtt(),
@@ -381,13 +381,13 @@ impl Sender {
 
     /// Notes, before the application writes, whether the network had been waiting for it (tcp_rate_check_app_limited).
     pub(super) fn note_app_limit(&mut self) {
-        let pipe = self.pipe();
+        let in_flight = u64::from(self.outstanding.pipe_segments());
         let has_lost = self.outstanding.next_lost().is_some();
         let Some(sampler) = &mut self.outstanding.sampler else { return };
         let mss = sampler.mss();
-        let has_room = pipe + mss <= self.window.cwnd as u64;
+        let has_room = (in_flight + 1) * mss <= self.window.cwnd as u64;
         if self.written.saturating_sub(self.snd_nxt) < mss && has_room && !has_lost {
-            sampler.limit(pipe.div_ceil(mss));
+            sampler.limit(in_flight);
         }
     }
 
@@ -404,8 +404,8 @@ impl Sender {
 /// The state before an acknowledgement was read.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Before {
-    /// Bytes in the network.
-    pub(super) pipe: u64,
+    /// Segments in the network.
+    pub(super) in_flight: u32,
     /// Bytes ever deemed lost.
     pub(super) ever_lost: u64,
 }

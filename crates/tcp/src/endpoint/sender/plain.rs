@@ -7,6 +7,7 @@
 //! A window that comes down after a mark takes the short way under a controller that brings it down itself: then the
 //! frame does nothing to it (`reduction.rs`).
 
+use super::sending::room_of;
 use super::{Outlet, Phase, Sender};
 use crate::endpoint::Emit;
 use crate::endpoint::wraps_linux::Arrival;
@@ -155,7 +156,7 @@ impl Sender {
             true => self.send_bursts_here::<true>(config, now, out),
             false => self.send_bursts::<true>(config, now, out),
         };
-        let waits = asks && self.due_plainly(self.window_bytes(config), config).is_some();
+        let waits = asks && self.due_plainly(self.window.bytes(), config).is_some();
         if waits {
             self.wait_for_departure();
         } else if asks && self.snd_una == self.snd_nxt {
@@ -225,7 +226,7 @@ impl Sender {
         now: Time,
         out: &mut Outlet<'_, impl Emit>,
     ) -> u64 {
-        let cwnd = self.window_bytes(config);
+        let cwnd = self.window.bytes();
         for sent in 0..most {
             let Some(new) = self.due_plainly(cwnd, config) else {
                 if self.snd_una == self.snd_nxt {
@@ -244,7 +245,7 @@ impl Sender {
         let (len, has_fin) = self.next_new(config)?;
         let in_flight = self.snd_nxt - self.snd_una;
         let has_room =
-            in_flight + self.room_of_new(len, config) <= cwnd && in_flight + u64::from(len) <= self.peer_window;
+            self.taken_by_all(config) + room_of(len, config) <= cwnd && in_flight + u64::from(len) <= self.peer_window;
         has_room.then_some((len, has_fin))
     }
 
@@ -253,7 +254,7 @@ impl Sender {
     pub(super) fn push_plainly(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         let before = self.snd_nxt;
         self.heed_pause(config, now);
-        let cwnd = self.window_bytes(config);
+        let cwnd = self.window.bytes();
         while let Some((len, has_fin)) = self.due_plainly(cwnd, config) {
             self.send_new(len, has_fin, config, now, out);
         }

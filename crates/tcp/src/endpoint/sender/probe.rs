@@ -238,9 +238,9 @@ impl Sender {
     /// Sends the last unreported segment again, once a recovery, if the window has room and there is nothing else to
     /// send (RFC 6675 §4, NextSeg rule 4). Otherwise its loss would have to wait for the timer. RACK probes instead.
     pub(super) fn rescue(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
-        let pipe = self.pipe();
+        let taken = self.taken(config);
         let Repair::Sack { has_rescued } = &mut self.repair else { return };
-        if *has_rescued || pipe + u64::from(config.mss) > self.window.cwnd as u64 {
+        if *has_rescued || taken + u64::from(config.mss) > self.window.cwnd as u64 {
             return;
         }
         // If the last segment has been sent again already, so has everything before it.

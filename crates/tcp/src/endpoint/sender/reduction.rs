@@ -1,7 +1,8 @@
 //! This file brings the window down for losses and marks, at once or over a round trip by proportional rate reduction.
 //!
 //! Source of the latter: RFC 6937 in the form of Linux (tcp_cwnd_reduction). The slow-start reduction bound holds while
-//! the repair goes well, the conservative one otherwise. The first retransmission may always go out at once.
+//! the repair goes well, the conservative one otherwise. The first retransmission may always go out at once. What is
+//! sent and what arrives is measured as the window is: in bytes, or in segments of which each is a full one.
 //!
 //! | RFC              | here                    |
 //! |------------------|-------------------------|
@@ -21,9 +22,9 @@ use base::Time;
 pub(super) struct Progress {
     /// The window when it began.
     from: f64,
-    /// Bytes that arrived since.
+    /// How much arrived since.
     delivered: u64,
-    /// Bytes that were sent since, again or for the first time.
+    /// How much was sent since, again or for the first time.
     sent: u64,
 }
 
@@ -59,11 +60,11 @@ impl Descent {
         matches!(self, Self::Gradual(_))
     }
 
-    /// Notes that so many bytes were sent, again or for the first time.
+    /// Notes that a segment of so many bytes was sent, again or for the first time.
     #[inline]
-    pub fn note_sent(&mut self, bytes: u32) {
+    pub fn note_sent(&mut self, bytes: u32, config: &Config) {
         if let Self::Gradual(progress) = self {
-            progress.sent += u64::from(bytes);
+            progress.sent += u64::from(if config.whole_segments { config.mss } else { bytes });
         }
     }
 }
@@ -122,14 +123,14 @@ impl Sender {
         self.rto_at = config.timer(now, self.rtt.rto(config));
     }
 
-    /// Sets the window after `delivered` bytes arrived during the reduction.
+    /// Sets the window after `delivered` of it arrived during the reduction.
     #[inline(never)]
     pub(super) fn reduce_by(&mut self, delivered: u64, goes_well: bool, config: &Config) {
         if delivered == 0 || config.control.models_path() {
             return;
         }
         let mss = f64::from(config.mss);
-        let pipe = self.pipe() as f64;
+        let pipe = self.taken(config) as f64;
         let Descent::Gradual(progress) = &mut self.descent else { return };
         progress.delivered += delivered;
         let (arrived, sent) = (progress.delivered as f64, progress.sent as f64);

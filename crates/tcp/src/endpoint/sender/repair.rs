@@ -204,20 +204,18 @@ impl Sender {
         self.has_loss()
     }
 
-    /// Takes a duplicate acknowledgement. Returns the bytes that it says arrived: `delivered`, unless duplicates are
-    /// counted.
+    /// Takes a duplicate acknowledgement. Returns how many bytes it says arrived, where duplicates are counted.
     #[inline(never)]
     pub(super) fn on_duplicate_ack(
         &mut self,
-        delivered: u64,
         config: &Config,
         now: Time,
         out: &mut Outlet<'_, impl Emit>,
-    ) -> u64 {
+    ) -> Option<u64> {
         match self.repair {
             Repair::Counted(_) => {
                 self.duplicate_acks += 1;
-                return self.on_counted_duplicate(config, now, out);
+                return Some(self.on_counted_duplicate(config, now, out));
             }
             Repair::Reno | Repair::NewReno | Repair::Ns2NewReno(_) => self.on_plain_duplicate(config, now, out),
             Repair::Rack(_) => {
@@ -226,7 +224,7 @@ impl Sender {
             }
             Repair::Sack { .. } | Repair::Ns2Sack1(_) => self.on_report(config, now, out),
         }
-        delivered
+        None
     }
 
     /// Takes a duplicate acknowledgement from a receiver that reports nothing.

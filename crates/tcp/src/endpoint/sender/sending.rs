@@ -3,7 +3,6 @@
 use super::repair::{DUP_THRESH, Repair};
 use super::{Outlet, Phase, Sender, Timing};
 use crate::endpoint::Emit;
-use crate::endpoint::option_linux::Riding;
 use crate::outstanding::Record;
 use crate::segment::Flags;
 use crate::stack::{Config, RttSampling};
@@ -17,11 +16,12 @@ pub(super) enum Due {
     New(u32, bool),
 }
 
-/// How many bytes of the congestion window a segment takes: its payload. A FIN without payload takes a full segment
-/// or nothing, as configured.
-#[inline]
+/// How many bytes of the congestion window a segment takes: its payload, or a full segment where the window counts
+/// segments. A FIN without payload takes a full segment or nothing, as configured.
+#[inline(always)]
 pub(super) fn room_of(payload: u32, config: &Config) -> u64 {
-    u64::from(if payload == 0 && config.fin_takes_room { config.mss } else { payload })
+    let is_full = if payload == 0 { config.fin_takes_room } else { config.whole_segments };
+    u64::from(if is_full { config.mss } else { payload })
 }
 
 impl Sender {
@@ -70,25 +70,8 @@ impl Sender {
             && let Some(linux) = bytes.linux()
         {
             linux.note_rtt(self.rtt.srtt());
-            self.riding = linux.riding(now);
+            self.room_of_option = linux.room(now);
         }
-    }
-
-    /// Bytes of data that the congestion window lets out. It is one of segments, from which options take room.
-    #[inline]
-    pub(super) fn window_bytes(&self, config: &Config) -> u64 {
-        let bytes = self.window.bytes();
-        match self.riding {
-            Riding { always: true, room, .. } if room > 0 => bytes - bytes / u64::from(config.mss) * u64::from(room),
-            _ => bytes,
-        }
-    }
-
-    /// How many bytes of the congestion window a new segment takes. Where options make them differ, a small one takes
-    /// as many as a full one.
-    #[inline]
-    pub(super) fn room_of_new(&self, len: u32, config: &Config) -> u64 {
-        if self.riding.may { u64::from(config.mss - self.riding.room) } else { room_of(len, config) }
     }
 
     /// Sets the time of the next probe, if somebody asked for it.
@@ -188,18 +171,19 @@ impl Sender {
         let is_told = self.repair.has_reports() || self.repair.is_counted();
         let lets_out = is_early && config.limited_transmit && !is_told;
         let extra = if lets_out { u64::from(self.duplicate_acks * config.mss) } else { 0 };
-        let cwnd = self.window_bytes(config) + extra;
+        let cwnd = self.window.bytes() + extra;
         let in_flight = self.snd_nxt - self.snd_una;
-        let pipe = if is_early && !config.limited_transmit { in_flight } else { self.outstanding.pipe(in_flight) };
+        let counts_all = is_early && !config.limited_transmit;
+        let taken = if counts_all { self.taken_by_all(config) } else { self.taken(config) };
         if matches!(self.phase, Phase::Recovery | Phase::Timeout)
             && !self.only_new
             && let Some(record) = self.outstanding.next_lost()
         {
             let room = room_of(record.len - u32::from(record.fin), config);
-            return (pipe + room <= cwnd).then_some(Due::Again);
+            return (taken + room <= cwnd).then_some(Due::Again);
         }
         let (len, has_fin) = self.next_new(config)?;
-        let has_room = pipe + self.room_of_new(len, config) <= cwnd && in_flight + u64::from(len) <= self.peer_window;
+        let has_room = taken + room_of(len, config) <= cwnd && in_flight + u64::from(len) <= self.peer_window;
         has_room.then_some(Due::New(len, has_fin))
     }
 
@@ -207,7 +191,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn next_new(&self, config: &Config) -> Option<(u32, bool)> {
         let unsent = self.written.saturating_sub(self.snd_nxt);
-        let len = unsent.min(u64::from(config.mss - self.riding.room));
+        let len = unsent.min(u64::from(config.mss - self.room_of_option));
         let has_fin = self.closing && !self.fin_sent && len == unsent;
         (len > 0 || has_fin).then_some((len as u32, has_fin))
     }
@@ -253,7 +237,7 @@ impl Sender {
         }
         out.receiver.note_answer(now);
         self.note_sent(len, now);
-        self.descent.note_sent(len);
+        self.descent.note_sent(len, config);
         self.repair.want_probe();
         out.send(seq, len, flags, ecn, config, now);
     }
@@ -263,7 +247,7 @@ impl Sender {
         let Some(record) = self.outstanding.next_lost() else { return };
         self.outstanding.resent(now);
         self.note_resent(now);
-        self.descent.note_sent(record.len);
+        self.descent.note_sent(record.len, config);
         self.repair.call_off_probe();
         if self.timing.end >= record.end() && !self.is_ns2_newreno() {
             // Karn's rule (RFC 6298 §3): its acknowledgement would be ambiguous.
@@ -310,7 +294,7 @@ impl Sender {
         {
             return pacer.ends_burst;
         }
-        let mss = u64::from(config.mss - self.riding.room);
+        let mss = u64::from(config.mss - self.room_of_option);
         let distance = (config.receive_buffer / 4 / mss + 1) * mss;
         config.receive_buffer > 0 && (seq - 1) / distance != (end - 1) / distance
     }

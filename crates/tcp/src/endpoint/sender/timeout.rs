@@ -53,7 +53,7 @@ impl Sender {
         if self.repair.is_rack() {
             self.outstanding.lose_old(now);
             // Segments that may still be on their way have room beside it (tcp_enter_loss).
-            self.window.cwnd += self.pipe() as f64;
+            self.window.cwnd += self.taken(config) as f64;
         } else {
             self.forget_duplicates(config);
             self.outstanding.lose_all();
