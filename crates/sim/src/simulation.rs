@@ -405,7 +405,7 @@ impl<'s> Simulation<'s> {
             endpoint.write(turn.write);
         }
         if closes {
-            endpoint.close();
+            beside.act(connection, (place, end), |endpoint, config, now, out| endpoint.finish(config, now, out));
         }
         if let Some(due) = turn.wake_at {
             beside.network.around.queue.push(due, Rank::Wake, place, What::end(end));

@@ -63,14 +63,14 @@ fn fair_queueing_shares_equally() {
 }
 
 /// Nineteen TCP flows and one that sends `load` times the link's 20 Mb/s whatever happens: the fair share is 1 Mb/s.
-/// What the one gets, in fair shares.
+/// What the one gets, in fair shares: over two minutes, since half a minute's is known to some 2 % only.
 fn unresponsive(qdisc: &str, load: f64) -> f64 {
     let ran = at(
         20,
         qdisc,
         &format!(
             r#"
-            duration = "60s"
+            duration = "150s"
             warmup = "30s"
             path.rtt = "40ms"
             tcp = {{ stack = "linux", window = "1mb" }}

@@ -40,6 +40,43 @@ fn random_transfers_take_as_long_as_under_processor_sharing() {
     assert!((mean - expected).abs() < 4.0 * error + overhead, "{mean} against {expected}, standard error {error}");
 }
 
+/// Transfers over a queue of eight packets that their first windows overflow, and what they take in Linux 6.12: whole,
+/// short and lost last segments, one of them with the FIN behind it lost too. Microseconds there are of its hosts.
+#[test]
+fn transfers_that_lose_their_tail_take_as_long_as_linuxs() {
+    const LINUX: [(f64, u64, f64); 12] = [
+        (50.9, 14_480, 241.7),
+        (50.9, 15_000, 243.1),
+        (50.9, 16_328, 194.6),
+        (50.9, 17_374, 194.6),
+        (50.9, 17_375, 194.6),
+        (50.9, 61_000, 286.1),
+        (220.0, 14_480, 1002.6),
+        (220.0, 17_000, 786.6),
+        (20.0, 14_480, 110.5),
+        (20.0, 16_328, 94.4),
+        (17.0, 14_756, 100.8),
+        (60.0, 10_915, 120.6),
+    ];
+    for (rtt, size, linux) in LINUX {
+        let ran = run(&format!(
+            r#"
+            duration = "10s"
+            warmup = "0s"
+            link = {{ rate = "3mbit", reverse_rate = "100mbit", qdisc = {{ kind = "pfifo", limit = "8p" }} }}
+            path = {{ access_rate = "1gbit", rtt = "{rtt}ms" }}
+            tcp.stack = "linux"
+            [[traffic]]
+            kind = "bulk"
+            size = "{size}b"
+            start = "1s"
+            "#
+        ));
+        let ours = ran.rows.exchanges[0].response_time.secs_f64() * 1e3;
+        assert!((ours / linux - 1.0).abs() < 0.001, "{size} bytes over {rtt} ms: {ours}, Linux {linux}");
+    }
+}
+
 /// Sizes of finite transfers are drawn for each flow, from the stated distribution, with a file's as with any.
 #[test]
 fn each_transfer_has_its_own_size() {

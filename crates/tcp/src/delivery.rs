@@ -95,7 +95,8 @@ impl Sampler {
         self.notes.push_back(self.note(in_flight));
     }
 
-    /// Notes that the outstanding segment at `index` was sent again, and that `in_flight` segments are then in the network.
+    /// Notes that the outstanding segment at `index` was sent again, and that `in_flight` segments are then in the
+    /// network.
     pub fn resent(&mut self, index: usize, in_flight: u32) {
         self.notes[index] = self.note(in_flight);
     }

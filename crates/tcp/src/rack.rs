@@ -267,6 +267,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_answer_that_is_slower_than_the_handshake_is_to_what_was_sent_again() {
+        // The handshake took 50 ms, data that waited took 80, and the answer to a probe 55.
+        for knows_handshake in [true, false] {
+            let at = |ms: u64| Time::from_ns(ms * 1_000_000);
+            let mut rack = Rack::new();
+            if knows_handshake {
+                rack.note_handshake(Span::from_ms(50));
+            }
+            rack.begin(at(80), None);
+            rack.arrived(at(0), 1_000, false);
+            rack.begin(at(255), None);
+            rack.arrived(at(200), 2_000, true);
+            assert_eq!(rack.has_news(), knows_handshake);
+        }
+    }
+
+    #[test]
     fn a_stamp_is_compared_for_half_a_minute() {
         // Stamps have 16 bits of milliseconds: after 40 s what was sent last looks as if it came first.
         let mut rack = Rack::new();

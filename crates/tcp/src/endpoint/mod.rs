@@ -166,6 +166,18 @@ impl Endpoint {
         self.sender.write(bytes);
     }
 
+    /// Takes it that the application writes nothing more and closes, by a call of its own. Where FINs go alone, what it
+    /// wrote is sent before: all but a short last segment behind others, which waits for them in the host
+    /// (tcp_should_autocork). Call [`Endpoint::push`] afterwards.
+    pub fn finish(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
+        let unsent = self.sender.unsent();
+        let has_short_tail = unsent > u64::from(config.mss) && !unsent.is_multiple_of(u64::from(config.mss));
+        if config.fin_alone && unsent > 0 && !has_short_tail {
+            self.push(config, now, out);
+        }
+        self.close();
+    }
+
     /// Notes that the application has nothing more to write. Call [`Endpoint::push`] afterwards.
     pub fn close(&mut self) {
         // Where only the opener sends, the other end says nothing when it has heard everything.

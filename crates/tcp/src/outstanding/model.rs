@@ -134,6 +134,9 @@ impl Both {
         let pipe = sum(|known| !known.is_sacked && !known.is_lost) + sum(|known| known.is_resent);
         let in_flight = self.nxt - self.una;
         assert_eq!(self.sent.pipe(in_flight), pipe);
+        let count = |of: fn(&Known) -> bool| self.list.iter().filter(|known| of(known)).count();
+        let segments = count(|known| !known.is_sacked && !known.is_lost) + count(|known| known.is_resent);
+        assert_eq!(self.sent.pipe_segments() as usize, segments);
         assert!(pipe <= in_flight + sum(|known| known.is_resent));
         assert_eq!(self.sent.has_sacked(), self.list.iter().any(|known| known.is_sacked));
         assert_eq!(self.sent.is_front_lost(), self.list.first().is_some_and(|known| known.is_lost));

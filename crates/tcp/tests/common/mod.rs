@@ -29,6 +29,7 @@ pub const DELAY: Span = Span::from_ms(50);
 enum Action {
     Write(u64),
     Close,
+    Finish(u64),
     Hold,
     Read(u64),
     Resume,
@@ -141,6 +142,11 @@ impl Bench {
     /// `end` closes at `ms`.
     pub fn close_at(&mut self, ms: u64, end: usize) -> &mut Self {
         self.act_at(ms, end, Action::Close)
+    }
+
+    /// `end` writes `bytes` at `ms`, and closes by a call of its own.
+    pub fn finish_at(&mut self, ms: u64, end: usize, bytes: u64) -> &mut Self {
+        self.act_at(ms, end, Action::Finish(bytes))
     }
 
     /// `end` stops reading at `ms`.
@@ -291,6 +297,10 @@ impl Bench {
         match action {
             Action::Write(bytes) => self.ends[end].write(bytes),
             Action::Close => self.ends[end].close(),
+            Action::Finish(bytes) => {
+                self.ends[end].write(bytes);
+                self.with(end, |endpoint, config, now, out| endpoint.finish(config, now, out));
+            }
             Action::Hold => self.with(end, |endpoint, config, _, _| endpoint.hold(config)),
             Action::Read(bytes) => self.with(end, |endpoint, config, now, out| endpoint.read(bytes, config, now, out)),
             Action::Resume => self.with(end, |endpoint, config, now, out| endpoint.resume(config, now, out)),
@@ -309,7 +319,7 @@ impl Bench {
                     match action {
                         Action::Write(bytes) => endpoint.write(bytes),
                         Action::Close => endpoint.close(),
-                        Action::Hold | Action::Read(_) | Action::Resume => {}
+                        Action::Finish(_) | Action::Hold | Action::Read(_) | Action::Resume => {}
                     }
                     has_written = true;
                 }

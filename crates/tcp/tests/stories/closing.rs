@@ -1,7 +1,7 @@
 //! Closing: who closes first, FINs that are lost, and half-closed connections.
 
 use crate::common::{Bench, CLIENT, Kind, SERVER, at_ms, delayed, plain, stack};
-use tcp::{Config, Flags};
+use tcp::{Config, Flags, Segment};
 
 fn fins(bench: &Bench, from: usize) -> Vec<u64> {
     bench
@@ -124,6 +124,32 @@ fn a_fin_waits_for_room_where_it_takes_some() {
         let mut bench = Bench::new(&config);
         bench.write_at(200, CLIENT, 10 * u64::from(config.mss)).close_at(200, CLIENT).run_to(310);
         assert_eq!(fins(&bench, CLIENT), [at], "{fin_takes_room}");
+    }
+}
+
+#[test]
+fn a_fin_goes_alone_where_everything_was_sent_before_the_application_closed() {
+    // What is written is sent before the socket closes, but for a short last segment behind others
+    // (tcp_should_autocork). Packets with data, and where the FIN is, counted from the first that carries data.
+    let linux = stack("linux");
+    let mss = u64::from(linux.mss);
+    for (bytes, alone, packets, fin) in [
+        (500, true, 1, 2),
+        (mss, true, 1, 2),
+        (3 * mss, true, 3, 4),
+        (3 * mss + 500, true, 4, 4),
+        (3 * mss, false, 3, 3),
+    ] {
+        let config = Config { fin_alone: alone, ..linux };
+        let mut bench = Bench::new(&config);
+        bench.finish_at(200, CLIENT, bytes).run();
+        let has_fin = |segment: &Segment| segment.flags.has(Flags::FIN);
+        let of_client = bench.story.iter().filter(|packet| packet.from == CLIENT).map(|packet| packet.segment);
+        let sent: Vec<Segment> = of_client.filter(|segment| segment.payload > 0 || has_fin(segment)).collect();
+        let place = sent.iter().position(has_fin).map(|place| place + 1);
+        let with_data = sent.iter().filter(|segment| segment.payload > 0).count();
+        assert_eq!((with_data, place), (packets, Some(fin)), "{bytes} bytes, alone: {alone}");
+        bench.assert_complete(bytes, 0);
     }
 }
 

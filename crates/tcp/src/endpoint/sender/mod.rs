@@ -378,6 +378,12 @@ impl Sender {
         self.snd_una.saturating_sub(1) - u64::from(self.has_sent_all())
     }
 
+    /// Bytes that the application wrote and that were not sent yet.
+    #[inline(always)]
+    pub fn unsent(&self) -> u64 {
+        self.written.saturating_sub(self.snd_nxt)
+    }
+
     /// Bytes thought to be in the network.
     #[inline]
     pub fn pipe(&self) -> u64 {

@@ -381,12 +381,13 @@ impl Sender {
 
     /// Notes, before the application writes, whether the network had been waiting for it (tcp_rate_check_app_limited).
     pub(super) fn note_app_limit(&mut self) {
+        let unsent = self.unsent();
         let in_flight = u64::from(self.outstanding.pipe_segments());
         let has_lost = self.outstanding.next_lost().is_some();
         let Some(sampler) = &mut self.outstanding.sampler else { return };
         let mss = sampler.mss();
         let has_room = (in_flight + 1) * mss <= self.window.cwnd as u64;
-        if self.written.saturating_sub(self.snd_nxt) < mss && has_room && !has_lost {
+        if unsent < mss && has_room && !has_lost {
             sampler.limit(in_flight);
         }
     }

@@ -190,7 +190,7 @@ impl Sender {
     /// The next new segment: its payload, and whether the FIN rides on it. `None` if there is nothing to send.
     #[inline(always)]
     pub(super) fn next_new(&self, config: &Config) -> Option<(u32, bool)> {
-        let unsent = self.written.saturating_sub(self.snd_nxt);
+        let unsent = self.unsent();
         let len = unsent.min(u64::from(config.mss - self.room_of_option));
         let has_fin = self.closing && !self.fin_sent && len == unsent;
         (len > 0 || has_fin).then_some((len as u32, has_fin))
