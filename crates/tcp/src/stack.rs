@@ -296,9 +296,6 @@ pub struct Config {
     /// Whether a reduction is taken back if timestamps or reports of data that came twice prove it needless (RFC 3522
     /// and 3708). It counts only where `frto` does.
     pub undo: bool,
-    /// Whether a FIN goes alone where everything was sent before the application closed, as the socket interface has
-    /// it: what is written is sent at once, and closing is another call. Otherwise the last data carries it.
-    pub fin_alone: bool,
     /// Whether a FIN without data takes a segment's room in the congestion window.
     pub fin_takes_room: bool,
     /// Whether the window is a whole number of segments, as in Linux: it grows by one when so many were acknowledged.

@@ -166,13 +166,12 @@ impl Endpoint {
         self.sender.write(bytes);
     }
 
-    /// Takes it that the application writes nothing more and closes, by a call of its own. Where FINs go alone, what it
-    /// wrote is sent before: all but a short last segment behind others, which waits for them in the host
-    /// (tcp_should_autocork). Call [`Endpoint::push`] afterwards.
+    /// Takes it that the application writes nothing more, and closes by another call. Full segments of what it wrote are
+    /// sent before that, so that a FIN goes alone behind them. A short last segment waits for the call (MSG_MORE) and
+    /// carries the FIN. Call [`Endpoint::push`] afterwards.
     pub fn finish(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
         let unsent = self.sender.unsent();
-        let has_short_tail = unsent > u64::from(config.mss) && !unsent.is_multiple_of(u64::from(config.mss));
-        if config.fin_alone && unsent > 0 && !has_short_tail {
+        if unsent > 0 && unsent.is_multiple_of(u64::from(config.mss)) && !config.one_way {
             self.push(config, now, out);
         }
         self.close();

@@ -46,7 +46,6 @@ pub fn plain() -> Config {
         rtt_sampling: RttSampling::EveryAck,
         granularity: Span::from_ns(1),
         timer_wheel: false,
-        fin_alone: false,
         fin_takes_room: false,
         rto_initial: Span::from_secs(1),
         rto_min: Span::from_secs(1),

@@ -129,26 +129,20 @@ fn a_fin_waits_for_room_where_it_takes_some() {
 
 #[test]
 fn a_fin_goes_alone_where_everything_was_sent_before_the_application_closed() {
-    // What is written is sent before the socket closes, but for a short last segment behind others
-    // (tcp_should_autocork). Packets with data, and where the FIN is, counted from the first that carries data.
+    // What is written is sent before the socket closes, but for a short last segment (MSG_MORE). Packets with data, and
+    // where the FIN is, counted from the first that carries data.
     let linux = stack("linux");
     let mss = u64::from(linux.mss);
-    for (bytes, alone, packets, fin) in [
-        (500, true, 1, 2),
-        (mss, true, 1, 2),
-        (3 * mss, true, 3, 4),
-        (3 * mss + 500, true, 4, 4),
-        (3 * mss, false, 3, 3),
-    ] {
-        let config = Config { fin_alone: alone, ..linux };
-        let mut bench = Bench::new(&config);
+    for (bytes, packets, fin) in [(500, 1, 1), (mss, 1, 2), (3 * mss, 3, 4), (3 * mss + 500, 4, 4), (12 * mss, 12, 12)]
+    {
+        let mut bench = Bench::new(&linux);
         bench.finish_at(200, CLIENT, bytes).run();
         let has_fin = |segment: &Segment| segment.flags.has(Flags::FIN);
         let of_client = bench.story.iter().filter(|packet| packet.from == CLIENT).map(|packet| packet.segment);
         let sent: Vec<Segment> = of_client.filter(|segment| segment.payload > 0 || has_fin(segment)).collect();
         let place = sent.iter().position(has_fin).map(|place| place + 1);
         let with_data = sent.iter().filter(|segment| segment.payload > 0).count();
-        assert_eq!((with_data, place), (packets, Some(fin)), "{bytes} bytes, alone: {alone}");
+        assert_eq!((with_data, place), (packets, Some(fin)), "{bytes} bytes");
         bench.assert_complete(bytes, 0);
     }
 }
