@@ -108,7 +108,7 @@ def test_seconds_as_written_are_whole_nanoseconds() -> None:
 
 HOME = """
 name = "home"
-duration = "60s"
+duration = "61s"
 warmup = "5s"
 [link]
 rate = "16mbit"

@@ -266,12 +266,12 @@ mod tests {
         // Ten segments at 0, 10, ..., 90 ms; each is acknowledged after 100 ms. The first tells of one in 100 ms, and
         // what is sent on its acknowledgement of ten in 100 ms.
         let mut sampler = Sampler::new(1_000);
-        (0..10).for_each(|k| sampler.sent(1_000, at(10 * k)));
+        (0..10).for_each(|k| sampler.sent(1, at(10 * k)));
         for k in 0..10 {
             let rate = acknowledge(&mut sampler, 10 * k, 100 + 10 * k).expect("it took a round trip");
             // The interval began with the first segment: all of them were sent before anything was delivered.
             assert_eq!((rate.segments, rate.interval), (k + 1, Span::from_ms(100 + 10 * k)));
-            sampler.sent(1_000, at(100 + 10 * k));
+            sampler.sent(1, at(100 + 10 * k));
         }
         for k in 0..10 {
             let rate = acknowledge(&mut sampler, 100 + 10 * k, 200 + 10 * k).expect("it took a round trip");
@@ -284,7 +284,7 @@ mod tests {
         // Sent one in 10 ms, all told of at once 100 ms after the last: ten segments took 90 ms to send and 100 ms and
         // 90 ms to be heard of.
         let mut sampler = Sampler::new(1_000);
-        (0..10).for_each(|k| sampler.sent(1_000, at(10 * k)));
+        (0..10).for_each(|k| sampler.sent(1, at(10 * k)));
         sampler.begin(at(190));
         (0..10).for_each(|k| sampler.arrived(k, at(10 * k as u64), k as u64, false));
         (0..10).for_each(|_| sampler.forget_front());
@@ -295,30 +295,30 @@ mod tests {
     #[test]
     fn what_the_application_limited_is_marked_until_it_is_delivered() {
         let mut sampler = Sampler::new(1_000);
-        sampler.sent(1_000, at(0));
+        sampler.sent(1, at(0));
         // The application had nothing to send while one segment was out; then it wrote three.
         sampler.limit(1);
-        (1..4).for_each(|k| sampler.sent(1_000, at(10 * k)));
+        (1..4).for_each(|k| sampler.sent(1, at(10 * k)));
         let limited: Vec<bool> = (0..4)
             .map(|k| acknowledge(&mut sampler, 10 * k, 100 + 10 * k).expect("it took a round trip").is_app_limited)
             .collect();
         assert_eq!(limited, [false, true, true, true]);
         assert!(!sampler.is_limited(), "the gap was delivered");
-        sampler.sent(1_000, at(140));
+        sampler.sent(1, at(140));
         assert!(!acknowledge(&mut sampler, 140, 240).expect("it took a round trip").is_app_limited);
     }
 
     #[test]
     fn no_sample_over_less_than_a_round_trip() {
         let mut sampler = Sampler::new(1_000);
-        sampler.sent(1_000, at(0));
+        sampler.sent(1, at(0));
         assert!(acknowledge(&mut sampler, 0, 100).is_some());
         // Sent again at 290 ms, and told of by the acknowledgement of the first transmission at 300 ms.
-        sampler.sent(1_000, at(200));
-        sampler.sent(1_000, at(205));
+        sampler.sent(1, at(200));
+        sampler.sent(1, at(205));
         sampler.delivered_at = at(285);
         sampler.first_sent_at = at(285);
-        sampler.resent(0, 1_000);
+        sampler.resent(0, 1);
         sampler.begin(at(300));
         sampler.arrived(0, at(290), 1, true);
         assert_eq!((sampler.sample(), sampler.rtt()), (None, None));

@@ -298,7 +298,8 @@ pub struct Config {
     pub undo: bool,
     /// Whether a FIN without data takes a segment's room in the congestion window.
     pub fin_takes_room: bool,
-    /// Whether the window is a whole number of segments, as in Linux: it grows by one when so many were acknowledged.
+    /// Whether the window counts segments, each as a full one however short it is, as in Linux: it grows by one when so
+    /// many were acknowledged.
     pub whole_segments: bool,
     /// Whether an idle period longer than the RTO brings the window back to the initial one (RFC 5681 §4.1).
     pub idle_restart: bool,

@@ -142,8 +142,6 @@ def _remarks(tcp: Tree, traffic: list[Tree], whole: list[Tree], header: int) -> 
         found.insert(0, f"tcp.stack = {tcp['stack']}: the hosts are this kernel's own, which the profile linux is like")
     if int(q.size(tcp["window"])) >= hosts.LARGEST_WINDOW:
         found.append(f"tcp.window = {tcp['window']}: TCP has no more than {hosts.LARGEST_WINDOW} bytes (RFC 7323)")
-    elif int(q.size(tcp["window"])) < hosts.USUAL_BUFFER:
-        found.append(f"tcp.window = {tcp['window']}: a kernel bounds it so at first, and widens it as its buffer grows")
     usual = {"tcp": tcp, **{f"traffic.{k}": own for k, own in enumerate(whole) if engine.speaks_tcp(traffic[k])}}
     accurate = _with_accurate_ecn(tcp, [own for place, own in usual.items() if place != "tcp"])
     for place, own in usual.items():

@@ -87,9 +87,14 @@ impl Joint {
         }
     }
 
+    /// The window of this end, if it has one.
+    pub fn window(&self) -> Option<u32> {
+        self.windows.map(|windows| windows[self.end])
+    }
+
     /// Bounds the window that this end offers.
     pub fn clamp_window(&self, socket: &OwnedFd) -> io::Result<()> {
-        self.windows.map_or(Ok(()), |windows| sockets::clamp_window(socket, windows[self.end]))
+        self.window().map_or(Ok(()), |window| sockets::clamp_window(socket, window))
     }
 }
 

@@ -219,6 +219,14 @@ pub fn clamp_window(socket: &OwnedFd, bytes: u32) -> io::Result<()> {
     set(socket, IPPROTO_TCP, TCP_WINDOW_CLAMP, bytes).map_err(|error| failed("window of a socket", error))
 }
 
+/// Keeps the window of a receiver at `bytes`, when data has come. Before, a kernel does not know how much of its buffer
+/// is data, and sets the window anew when it learns that. It does so too when it lets the buffer grow
+/// (tcp_rcv_space_adjust), so the buffer is bound as well: at a size that bounds nothing else.
+pub fn hold_window(socket: &OwnedFd, bytes: u32) -> io::Result<()> {
+    enlarge(socket, bytes.saturating_mul(4))?;
+    clamp_window(socket, bytes)
+}
+
 /// As little room as there can be for what nobody reads.
 pub fn shrink(socket: &OwnedFd) -> io::Result<()> {
     set(socket, SOL_SOCKET, SO_RCVBUF, 1).map_err(|error| failed("buffer of a socket", error))

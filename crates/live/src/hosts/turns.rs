@@ -7,8 +7,22 @@ use super::timers::Due;
 use super::{Hosts, ZEROS, http, sockets};
 use crate::news::{News, add};
 use rustix::net;
+use scenario::Scenario;
 use session::{ACCEPTOR, Completed, Heard, INITIATOR};
 use std::io;
+
+/// What a kernel offers by itself, if the application reads in time: tcp_rmem\[2\].
+const USUAL_WINDOW: u64 = 6 << 20;
+
+/// The window at which a connection is held: of its vector, or of its block where that is less than a kernel's own.
+fn window_of(connection: &Connection, scenario: &Scenario) -> Option<u32> {
+    let of_vector = match &connection.role {
+        Role::Joint(joint) => joint.window(),
+        Role::Client { .. } | Role::Server { .. } => None,
+    };
+    let of_block = || scenario.traffic.get(usize::from(connection.block)).map(|traffic| traffic.tcp.window);
+    of_vector.or_else(|| of_block().filter(|&window| window < USUAL_WINDOW).map(|window| window as u32))
+}
 
 impl Hosts<'_> {
     /// Begins at an end that is open.
@@ -31,6 +45,11 @@ impl Hosts<'_> {
         connection.received += bytes;
         connection.is_closed_there |= is_closed_there;
         if bytes > 0 {
+            if let Some(window) = window_of(connection, self.scenario)
+                && sockets::hold_window(&connection.socket, window).is_err()
+            {
+                return self.give_up(token);
+            }
             // What the right side received came forward.
             self.wiring.tallies.received(1 - self.side, bytes);
             self.wiring.tallies.bulk_received(connection.block, connection.number, bytes);

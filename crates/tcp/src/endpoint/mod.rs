@@ -1,8 +1,8 @@
 //! An [`Endpoint`] is one end of a TCP connection.
 //!
 //! The driver calls [`Endpoint::on_segment`] for every segment that arrives and [`Endpoint::on_wake`] at or after
-//! [`Endpoint::next_wake`]; the application calls [`Endpoint::write`], [`Endpoint::close`] and then
-//! [`Endpoint::push`]. Segments to send come out through [`Emit`]. Early or repeated wake-ups are harmless.
+//! [`Endpoint::next_wake`]; the application calls [`Endpoint::write`], [`Endpoint::close`] or
+//! [`Endpoint::finish`], and then [`Endpoint::push`]. Segments to send come out through [`Emit`]. Early or repeated wake-ups are harmless.
 //!
 //! An endpoint is a sender and a receiver, each with its own state, and the stage of the connection:
 //!
@@ -21,9 +21,10 @@
 //!
 //! # Deviations
 //! - Urgent data, RST and simultaneous open do not occur. SYN and FIN carry no data except that a FIN rides on the last
-//!   segment; a FIN takes no room in the peer's window, nor in the congestion window unless so configured.
+//!   segment where that is still unsent; a FIN takes no room in the peer's window, nor in the congestion window unless so configured.
 //! - The application reads at once unless it is told to stop ([`Endpoint::hold`]).
-//! - There is no Nagle: what is written goes out at once, in a small segment if need be.
+//! - There is no Nagle: what is written goes out at once, in a small segment if need be, but for one that a FIN is to
+//!   ride on ([`Endpoint::finish`]).
 //! - A SYN is repeated until its retries are used up; BSD also gives up after 75 s (TCPTV_KEEP_INIT).
 //! - The deviations of loss recovery and of the timer are listed in `sender/mod.rs`.
 
@@ -166,12 +167,11 @@ impl Endpoint {
         self.sender.write(bytes);
     }
 
-    /// Takes it that the application writes nothing more, and closes by another call. Full segments of what it wrote are
-    /// sent before that, so that a FIN goes alone behind them. A short last segment waits for the call (MSG_MORE) and
-    /// carries the FIN. Call [`Endpoint::push`] afterwards.
+    /// Notes that the application has nothing more to write, and closes by a call of its own. Full segments of what it
+    /// wrote are sent before that, so that a FIN goes alone behind them. A short last segment waits for the call
+    /// (MSG_MORE) and carries the FIN. Call [`Endpoint::push`] afterwards.
     pub fn finish(&mut self, config: &Config, now: Time, out: &mut impl Emit) {
-        let unsent = self.sender.unsent();
-        if unsent > 0 && unsent.is_multiple_of(u64::from(config.mss)) && !config.one_way {
+        if self.sender.has_whole_unsent(config) && !config.one_way {
             self.push(config, now, out);
         }
         self.close();

@@ -103,7 +103,11 @@ static PROFILES: [Profile; 3] = [
             sourced("receive_buffer", "128kb, half of it offered; grows", "tcp_rmem[1], tcp_rcv_space_adjust"),
             sourced("mss", "1448b", "Ethernet, timestamps (12 bytes)"),
             sourced("cc", "cubic", "default congestion control; tcp_cubic.c"),
-            sourced("whole_segments", "on", "tcp_cong_avoid_ai: the window is counted in packets"),
+            sourced(
+                "whole_segments",
+                "on",
+                "tcp_cong_avoid_ai, tcp_packets_in_flight: the window is counted in packets",
+            ),
             sourced("reduction", "over a round trip", "tcp_cwnd_reduction (RFC 6937), for losses and for marks"),
             sourced("repair", "rack", "tcp_sack=1; tcp_recovery.c, tcp_send_loss_probe (RFC 8985)"),
             sourced("hystart", "linux", "tcp_cubic.c, hystart=1; with cc reno, dctcp and bbr off"),

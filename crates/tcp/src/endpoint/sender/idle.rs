@@ -36,14 +36,11 @@ impl Sender {
     #[inline(always)]
     pub(super) fn note_use(&mut self, before: u64, config: &Config) {
         let has_sent = self.snd_nxt > before;
-        let mut out = self.snd_nxt - self.snd_una;
         let is_limited = (self.taken(config) + u64::from(config.mss)) as i64 as f64 > self.window.cwnd;
         if !has_sent && (!is_limited || self.next_new(config).is_none()) {
             return;
         }
-        if config.whole_segments {
-            out = self.outstanding.len() as u64 * u64::from(config.mss);
-        }
+        let out = self.taken_by_all(config);
         let used = &mut self.used;
         let counts = self.snd_una >= used.end || is_limited || !used.is_limited && out > used.most;
         if counts {

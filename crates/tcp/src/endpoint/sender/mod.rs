@@ -378,9 +378,15 @@ impl Sender {
         self.snd_una.saturating_sub(1) - u64::from(self.has_sent_all())
     }
 
+    /// Whether what is unsent fills segments, without a short one at the end.
+    pub fn has_whole_unsent(&self, config: &Config) -> bool {
+        let unsent = self.unsent();
+        unsent > 0 && unsent.is_multiple_of(u64::from(config.mss - self.room_of_option))
+    }
+
     /// Bytes that the application wrote and that were not sent yet.
     #[inline(always)]
-    pub fn unsent(&self) -> u64 {
+    fn unsent(&self) -> u64 {
         self.written.saturating_sub(self.snd_nxt)
     }
 

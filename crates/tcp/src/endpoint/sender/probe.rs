@@ -228,7 +228,7 @@ impl Sender {
                 self.begin_reduction(Cause::Loss, config, now);
                 self.end_reduction(config);
             } else if self.phase == Phase::Open {
-                self.reduce(Cause::Loss, self.flight(), config, now);
+                self.reduce(Cause::Loss, self.flight(config), config, now);
             }
         } else if is_duplicate {
             self.repair.forget_probe();

@@ -145,9 +145,10 @@ impl Sender {
         self.window.cwnd = (pipe + more.max(least)).max(mss);
     }
 
-    /// FlightSize: the bytes outstanding, without those that limited transmit sent beyond the window (RFC 5681 §3.2).
-    pub(super) fn flight(&self) -> f64 {
-        ((self.snd_nxt - self.snd_una) as f64).min(self.window.cwnd)
+    /// FlightSize: what the bytes outstanding take of the window, without those that limited transmit sent beyond it
+    /// (RFC 5681 §3.2).
+    pub(super) fn flight(&self, config: &Config) -> f64 {
+        (self.taken_by_all(config) as f64).min(self.window.cwnd)
     }
 
     /// Reduces the window, since congestion met `flight` bytes. Returns what the controller leaves of them. The

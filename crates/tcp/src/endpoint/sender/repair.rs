@@ -283,7 +283,7 @@ impl Sender {
         match &mut self.repair {
             Repair::Ns2NewReno(_) => self.reduce_newreno(config, now),
             _ if is_due => {
-                self.reduce(Cause::Loss, self.flight(), config, now);
+                self.reduce(Cause::Loss, self.flight(config), config, now);
             }
             _ => self.window.cwnd = self.window.ssthresh,
         }

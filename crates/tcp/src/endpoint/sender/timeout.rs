@@ -76,7 +76,7 @@ impl Sender {
             self.slow_down_newreno(config, now);
         } else if is_first {
             // RFC 5681 §3.1: the threshold is set when the timer first expires for a segment.
-            self.reduce(Cause::Loss, self.flight(), config, now);
+            self.reduce(Cause::Loss, self.flight(config), config, now);
         } else {
             return;
         }
