@@ -2,8 +2,9 @@
 
 import os
 
-import aqmlab
 import pytest
+
+import aqmlab
 from aqmlab import engine
 from aqmlab.live import kernel
 from aqmlab.runs import calibration

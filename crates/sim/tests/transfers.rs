@@ -41,7 +41,8 @@ fn random_transfers_take_as_long_as_under_processor_sharing() {
 }
 
 /// Transfers over a queue of eight packets that their first windows overflow, and what they take in Linux 6.12: whole,
-/// short and lost last segments, one of them with the FIN behind it lost too. What differs by microseconds is time that its hosts take.
+/// short and lost last segments, one of them with the FIN behind it lost too. What differs by microseconds is time
+/// that its hosts take.
 #[test]
 fn transfers_that_lose_their_tail_take_as_long_as_linuxs() {
     const LINUX: [(f64, u64, f64); 12] = [

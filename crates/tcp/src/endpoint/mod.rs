@@ -2,7 +2,8 @@
 //!
 //! The driver calls [`Endpoint::on_segment`] for every segment that arrives and [`Endpoint::on_wake`] at or after
 //! [`Endpoint::next_wake`]; the application calls [`Endpoint::write`], [`Endpoint::close`] or
-//! [`Endpoint::finish`], and then [`Endpoint::push`]. Segments to send come out through [`Emit`]. Early or repeated wake-ups are harmless.
+//! [`Endpoint::finish`], and then [`Endpoint::push`]. Segments to send come out through [`Emit`]. Early or repeated
+//! wake-ups are harmless.
 //!
 //! An endpoint is a sender and a receiver, each with its own state, and the stage of the connection:
 //!
@@ -21,7 +22,8 @@
 //!
 //! # Deviations
 //! - Urgent data, RST and simultaneous open do not occur. SYN and FIN carry no data except that a FIN rides on the last
-//!   segment where that is still unsent; a FIN takes no room in the peer's window, nor in the congestion window unless so configured.
+//!   segment where that is still unsent; a FIN takes no room in the peer's window, nor in the congestion window
+//!   unless so configured.
 //! - The application reads at once unless it is told to stop ([`Endpoint::hold`]).
 //! - There is no Nagle: what is written goes out at once, in a small segment if need be, but for one that a FIN is to
 //!   ride on ([`Endpoint::finish`]).
