@@ -16,9 +16,9 @@ run by run, a file a case, in testdata/live; docs/validation.md's table is made 
     python benches/live/validate.py --update-docs       run nothing, put the table into docs/validation.md
 
 A run that was made stays made, with the version, kernel and date it was made with: interrupted, it goes on where it
-was. Runs of another version or kernel are made anew, those of another build of the same version with --fresh. Cost on
-two cores of 2026: a simulated run is seconds; a virtual one of ten flows at 20 Mb/s one to two minutes, at 100 Mb/s two
-to four, of web users five to ten.
+was. Runs of another version or kernel are made anew, the simulator's with every other build too, and those of real TCP
+stacks around another build of the same version with --fresh. Cost on two cores of 2026: a simulated run is seconds; a
+virtual one of ten flows at 20 Mb/s one to two minutes, at 100 Mb/s two to four, of web users five to ten.
 
 Exit codes: 0 all agree or are undecided, 1 something differs, 2 bad input or a run failed, 3 this machine cannot.
 """
@@ -80,8 +80,8 @@ def _runs(path: Path, case: Case, witness: str) -> list[dict[str, Any]]:
 
 
 def _is_of(run: dict[str, Any], made_with: dict[str, str]) -> bool:
-    """Whether a run was made with the same version and kernel; on which day is its own affair."""
-    return all(run.get(key) == made_with.get(key) for key in ("aqmlab", "kernel"))
+    """Whether a run was made with the same version, kernel and engine; on which day is its own affair."""
+    return all(run.get(key) == made_with.get(key) for key in ("aqmlab", "kernel", "engine"))
 
 
 def _run(case: Case, witness: str, seed: int) -> dict[str, Any]:
@@ -170,6 +170,8 @@ def _versions(case: Case, witness: str) -> dict[str, str]:
         found["kernel"] = kernel.needed(case.kernel).release
     elif witness == "live":
         found["kernel"] = platform.release()
+    else:
+        found["engine"] = engine.file_sha256()[:12]
     return found
 
 

@@ -298,6 +298,7 @@ def test_choosing_one_law_for_good_is_that_law():
         ({"reward": 3}, "reward: 3: expected a measure"),
         ({"observe": None}, "observe: nothing; expected one or more of wait"),
         ({"set": "x"}, "set: 'x': expected keys with their values"),
+        ({"set": {"link.qdisc.target": "5ms"}}, "set: link.qdisc.target: the agent is in the place of that discipline"),
         ({"link": "core"}, "link: 'core': expected one of link"),
         ({"way": "up"}, "way: 'up': expected forward or reverse"),
         ({"scenario": []}, "scenario: none; expected one or more"),

@@ -392,6 +392,16 @@ delayed_ack = "off"
     assert "traffic.2: of repair a kernel has one setting" in said and len(found.remarks) == 3
 
 
+@pytest.mark.parametrize(("window", "is_said"), [("64kb", False), ("256kb", True)])
+def test_a_window_offered_whole_from_the_start_is_remarked(real, window, is_said):
+    # tcp(7): tcp_rmem, 131072 bytes at first, of which tcp_adv_win_scale leaves half for the window.
+    tcp = f'receive_buffer = "0b"\nwindow = "{window}"'
+    found = linux(tcp=tcp)
+    said = "tcp.receive_buffer = 0b: Linux offers 65536 bytes at first, and more as data comes"
+    assert (said in found.remarks) == is_said and len(found.remarks) == is_said
+    assert found.sysctl["net.ipv4.tcp_rmem"].split()[1] == "131072"
+
+
 @pytest.mark.parametrize(
     ("option", "sysctl", "remarks"),
     # ip-sysctl: tcp_ecn, 3: ask for AccECN; tcp_ecn_option, 0: never, 1: where there is something to tell, 2: always.

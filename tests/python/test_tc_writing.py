@@ -96,6 +96,12 @@ def test_hosts_get_their_stack():
     assert "no setting" not in counting.text and "ecn_option" not in written(tcp={"stack": "linux"}).text
 
 
+def test_a_window_offered_whole_from_the_start_is_remarked():
+    said = "receive_buffer = 0b: Linux offers 65536 bytes at first"
+    assert said in written(tcp={"stack": "linux", "receive_buffer": "0b"}).text
+    assert said not in written(tcp={"stack": "linux"}).text + written(tcp={"stack": "freebsd4"}).text
+
+
 @pytest.mark.parametrize(
     "repair, sack, recovery, early", [("rack", 1, 1, 3), ("sack", 1, 0, 0), ("newreno", 0, 0, 0), ("reno", 0, 0, 0)]
 )

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from aqmlab import engine
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benches" / "live"))
 
@@ -120,20 +122,27 @@ def test_what_was_kept_of_another_scenario_is_not_this_ones(tmp_path: Path) -> N
     assert validate._runs(path, one, "simulated") == []
 
 
-def test_what_was_made_with_another_version_or_kernel_is_made_anew(tmp_path: Path, monkeypatch) -> None:
+def test_what_was_made_with_another_version_kernel_or_engine_is_made_anew(tmp_path: Path, monkeypatch) -> None:
     one = cases.CASES[0]
     path = tmp_path / f"{one.name}.json"
     made_with = {"aqmlab": "1", "kernel": "6.12", "date": "2026-01-01"}
     monkeypatch.setattr(validate, "_versions", lambda case, witness: made_with)
     monkeypatch.setattr(validate, "_run", lambda case, witness, seed: run(seed))
     validate.run_case(one, tmp_path, ["virtual"], 0)
-    for later in ({"date": "2026-01-02"}, {"kernel": "6.13"}, {"aqmlab": "2"}):
+    for later in ({"date": "2026-01-02"}, {"kernel": "6.13"}, {"aqmlab": "2"}, {"engine": "ab"}):
         made_with = {**made_with, **later}
         validate.run_case(one, tmp_path, ["virtual"], 0)
         (kept,) = validate._runs(path, one, "virtual")
         # Another day alone is no reason.
         assert kept["date"] == ("2026-01-01" if "date" in later else "2026-01-02")
-        assert (kept["kernel"], kept["aqmlab"]) == (made_with["kernel"], made_with["aqmlab"])
+        assert made_with.items() - {("date", made_with["date"])} <= kept.items()
+
+
+def test_runs_of_the_simulator_are_those_of_this_build() -> None:
+    one = cases.CASES[0]
+    of_this = engine.file_sha256()[:12]
+    assert {validate._versions(one, name)["engine"] for name in ("simulated", "twin")} == {of_this}
+    assert "engine" not in validate._versions(one, "live")
 
 
 @pytest.mark.skipif(not list(validate.KEPT.glob("*.json")), reason="nothing is kept yet")

@@ -155,13 +155,13 @@ impl Plan {
         for (column, offset, is_integer) in &self.gauges {
             let word = instance.read(*offset);
             let shown = if *is_integer { i64::from_ne_bytes(word) as f64 } else { f64::from_ne_bytes(word) };
-            let is_fit = match column {
-                Column::Probability => (0.0..=1.0).contains(&shown),
-                Column::TrackedFlows => (0.0..=f64::from(u32::MAX)).contains(&shown),
-                Column::Control => shown.is_finite(),
+            let (is_fit, expected) = match column {
+                Column::Probability => ((0.0..=1.0).contains(&shown), "a number from 0 to 1"),
+                Column::TrackedFlows => ((0.0..=f64::from(u32::MAX)).contains(&shown), "a number from 0 to 2^32 - 1"),
+                Column::Control => (shown.is_finite(), "a finite number"),
             };
             if !is_fit {
-                return Err(format!("shows {shown} as {}", column.name()));
+                return Err(format!("shows {shown} as {}: expected {expected}", column.name()));
             }
             match column {
                 Column::Probability => gauges.probability = Some(shown),

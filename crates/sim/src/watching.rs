@@ -121,7 +121,7 @@ impl Simulation<'_> {
                 congestion_state: end.congestion_state() as u8,
                 cwnd_segments: (end.cwnd() / mss) as u32,
                 ssthresh_segments: ssthresh.is_finite().then_some(ssthresh / mss),
-                in_flight_segments: (end.in_flight() as f64 / mss).ceil() as u32,
+                in_flight_segments: end.segments_in_flight(),
                 srtt: end.srtt(),
                 rttvar: end.rttvar(),
                 rto: end.rto(config),

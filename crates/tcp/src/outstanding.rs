@@ -93,7 +93,7 @@ impl Outstanding {
         // The sampler needs the total of all bytes ever deemed lost.
         self.board = self.board.take().filter(|_| self.sampler.is_some());
         if let Some(board) = &mut self.board {
-            **board = Scoreboard { ever_lost_bytes: board.ever_lost_bytes, ..Scoreboard::default() };
+            **board = Scoreboard { ever_lost: board.ever_lost, ..Scoreboard::default() };
         }
         if let Some(timed) = &mut self.timed {
             timed.resent.clear();
@@ -453,10 +453,10 @@ impl Outstanding {
         self.board.as_ref().is_some_and(|board| board.sacked.bytes > 0 || board.lost.bytes > 0)
     }
 
-    /// Bytes ever deemed lost.
+    /// Segments ever deemed lost, each as often as it was.
     #[inline]
-    pub fn ever_lost_bytes(&self) -> u64 {
-        self.board.as_ref().map_or(0, |board| board.ever_lost_bytes)
+    pub fn ever_lost(&self) -> u64 {
+        self.board.as_ref().map_or(0, |board| board.ever_lost)
     }
 
     /// Whether three segments or more are reported beyond a hole.

@@ -191,7 +191,11 @@ def _law(spec: str) -> Source:
     return Source({"link": {"rate": "1gbit", "qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}, "action")
 
 
+KEPT = ("limit", "ecn", "capacity")
+"""What a discipline that is steered keeps of the one in whose place it is."""
+
+
 def steered(qdisc: Tree) -> Tree:
     """The discipline that is steered in place of another: with its limit, its capacity, and whether it marks."""
-    kept: Tree = {key: qdisc[key] for key in ("limit", "ecn", "capacity") if key in qdisc}
+    kept: Tree = {key: qdisc[key] for key in KEPT if key in qdisc}
     return {"kind": STEERED, **kept}

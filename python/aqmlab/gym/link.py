@@ -101,6 +101,8 @@ class Link(gymnasium.Env[Any, Any]):
         sources = _sources(scenario, changes)
         self.link = link if link is not None else next(iter(links.of(sources[0].tree)))
         self.action = actions.read(action, self.link, self.way)
+        if self.action.laws is not None:
+            self._check_steered(changes, sources[0].tree)
         brought.allow_set(changes)
         self._laws = None if self.action.laws is None else [law.resolve().toml for law in self.action.laws]
         self._scenarios = [self._prepared(source) for source in sources]
@@ -121,6 +123,19 @@ class Link(gymnasium.Env[Any, Any]):
             raise BadInput("an environment whose episode is under way cannot be pickled; expected one after close")
         drawn = {"_np_random": self._np_random, "_np_random_seed": self._np_random_seed}
         return partial(type(self), self._scenario, **self._arguments), (), drawn
+
+    def _check_steered(self, changes: Mapping[str, Any], tree: Mapping[str, Any]) -> None:
+        """Refuses to set a parameter of the discipline in whose place the agent is: it would say nothing."""
+        if self.link not in links.of(tree):
+            return  # said with what links there are
+        place = f"{links.key(tree, self.link)}.{QUEUES[self.way]}."
+        for key in changes:
+            name = key.removeprefix(place)
+            if name != key and name not in actions.KEPT:
+                raise BadInput(
+                    f"set: {key}: the agent is in the place of that discipline; expected "
+                    f"{', '.join(actions.KEPT)}, or an action that sets its parameters"
+                )
 
     def _prepared(self, source: Source) -> tuple[str, str]:
         """The text of a scenario whose discipline can be steered, and where it comes from."""

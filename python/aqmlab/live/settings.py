@@ -153,6 +153,8 @@ def _remarks(tcp: Tree, traffic: list[Tree], whole: list[Tree], header: int) -> 
             found.append(f"{place}.ecn = {own['ecn']}: Linux has no ECN-capable SYN/ACK, so this is RFC 3168")
         if other := hosts.another_repair(own):
             found.append(f"{place}.repair = {own['repair']}: Linux repairs as {other}")
+        if grown := hosts.grows_at_first(own):
+            found.append(f"{place}.{grown}")
         if hosts.advertised(own) > MTU - header:
             room = MTU - header - (hosts.TIMESTAMPS if hosts.has_timestamps(own) else 0)
             found.append(f"{place}.mss = {own['mss']}: no more than {room} bytes fit in packets of {MTU}")

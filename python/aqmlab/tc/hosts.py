@@ -112,6 +112,13 @@ def asks_for_ecn(tcp: Mapping[str, Any]) -> bool:
     return str(tcp["ecn"]) != "off"
 
 
+def grows_at_first(tcp: Mapping[str, Any]) -> str | None:
+    """What a kernel does where receivers are to offer all of a window from the start."""
+    if int(q.size(tcp["receive_buffer"])) or int(q.size(tcp["window"])) <= FIRST_BUFFER // 2:
+        return None
+    return f"receive_buffer = 0b: Linux offers {FIRST_BUFFER // 2} bytes at first, and more as data comes"
+
+
 def sysctls(tcp: Tree, windows: Sequence[int] = ()) -> dict[str, int | str]:
     """What a kernel is set to for `[tcp]`, by names below `net.ipv4`, but for ECN's own settings.
 
@@ -159,6 +166,8 @@ def _sysctls(tcp: Tree) -> list[Line]:
         "tcp_no_metrics_save": ["connections start without what earlier ones learned, as they do in aqmlab"],
         "tcp_rmem": ["the route below bounds the window at first; a kernel widens it again as its buffer grows"],
     }
+    if grown := grows_at_first(tcp):
+        remarks["tcp_rmem"].append(grown)
     if other := another_repair(tcp):
         remarks["tcp_sack"] = [f"repair = {repair}: Linux repairs as {other}"]
     if not has_rack(tcp):

@@ -143,9 +143,9 @@ impl Endpoint {
         self.sender.pacing_rate()
     }
 
-    /// Bytes thought to be in the network.
-    pub fn in_flight(&self) -> u64 {
-        self.sender.pipe()
+    /// Segments thought to be in the network, however short each is.
+    pub fn segments_in_flight(&self) -> u32 {
+        self.sender.segments_in_flight()
     }
 
     /// Smoothed round-trip time, once measured.

@@ -49,8 +49,8 @@ pub(super) struct Scoreboard {
     pub(super) resend_from: Serial,
     /// The blocks that the last acknowledgement reported, which need no second look.
     pub(super) walked: [(u64, u64); SackBlocks::MOST],
-    /// Bytes ever deemed lost.
-    pub(super) ever_lost_bytes: u64,
+    /// Segments ever deemed lost.
+    pub(super) ever_lost: u64,
     /// What is thought to have arrived, although nobody knows of which records.
     pub(super) assumed: Sum,
     /// From this sequence number on, records were sent once, and nothing more is known of them.
@@ -86,7 +86,7 @@ impl Scoreboard {
 
     /// Counts a transmission of the record that is deemed lost.
     pub(super) fn lose_more(&mut self, record: &Record, serial: Serial, told: Told<'_>) {
-        self.ever_lost_bytes += u64::from(record.len);
+        self.ever_lost += 1;
         if let (Some(sampler), first) = told {
             sampler.lose((serial - first) as usize, record.seq, record.end());
         }

@@ -64,7 +64,7 @@ fn a_late_arrival_is_no_loss() {
 
 #[test]
 fn what_was_ever_lost_stays_known_to_who_samples_the_rate() {
-    // A controller that models the path subtracts totals of lost bytes: they never fall.
+    // A controller that models the path subtracts totals of lost segments: they never fall.
     let mut sent = Outstanding::new(true);
     sent.sampler = Some(Box::new(Sampler::new(100)));
     for k in 0..10 {
@@ -73,7 +73,7 @@ fn what_was_ever_lost_stays_known_to_who_samples_the_rate() {
     sent.lose_all();
     assert_eq!(sent.acknowledge(1_001), None);
     sent.rest();
-    assert_eq!((sent.ever_lost_bytes(), sent.pipe(0), sent.has_lost()), (1_000, 0, false));
+    assert_eq!((sent.ever_lost(), sent.pipe(0), sent.has_lost()), (10, 0, false));
 }
 
 #[test]

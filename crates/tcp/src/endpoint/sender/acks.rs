@@ -85,7 +85,7 @@ impl Sender {
             self.forbid_undoing();
         }
         if self.descent.is_gradual() && self.is_reducing() {
-            let goes_well = arrived.bytes > 0 && self.outstanding.ever_lost_bytes() == arrived.before.ever_lost;
+            let goes_well = arrived.bytes > 0 && self.outstanding.ever_lost() == arrived.before.ever_lost;
             self.reduce_by(arrived.freed, goes_well, config);
         }
         if self.pacer.is_some() {
@@ -109,7 +109,7 @@ impl Sender {
     /// Notes what `segment` acknowledges and reports, and tells the repair and the controller what is delivered.
     fn note_deliveries(&mut self, segment: &Segment, config: &Config, now: Time) -> Arrived {
         let before =
-            Before { in_flight: self.outstanding.pipe_segments(), ever_lost: self.outstanding.ever_lost_bytes() };
+            Before { in_flight: self.outstanding.pipe_segments(), ever_lost: self.outstanding.ever_lost() };
         self.outstanding.begin(now, Self::echo_of(segment, config));
         let reported = self.outstanding.sacked_bytes();
         let reported_records = self.outstanding.sacked_records();

@@ -392,8 +392,13 @@ impl Sender {
 
     /// Bytes thought to be in the network.
     #[inline]
-    pub fn pipe(&self) -> u64 {
+    fn pipe(&self) -> u64 {
         self.outstanding.pipe(self.snd_nxt - self.snd_una)
+    }
+
+    /// How many segments are thought to be in the network, however short each is.
+    pub fn segments_in_flight(&self) -> u32 {
+        self.outstanding.pipe_segments()
     }
 
     /// How many bytes of the congestion window are taken by what is thought to be in the network. A window of segments

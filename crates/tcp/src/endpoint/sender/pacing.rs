@@ -337,7 +337,7 @@ impl Sender {
     fn sample(&mut self, before: &Before, bytes: u64, config: &Config, now: Time) {
         let mss = u64::from(config.mss);
         let in_flight = u64::from(self.outstanding.pipe_segments());
-        let lost = self.outstanding.ever_lost_bytes();
+        let lost = self.outstanding.ever_lost();
         let stage = self.stage();
         let departs_at = self.pacer.as_mut().map_or(now, |pacer| pacer.departs_at());
         let marked = self.counted_bytes(config).map(|bytes| bytes.div_ceil(mss));
@@ -353,10 +353,10 @@ impl Sender {
         let newly_delivered = sampler.newly_delivered();
         let sample = Sample {
             newly_delivered,
-            newly_lost: (lost - before.ever_lost).div_ceil(mss),
+            newly_lost: lost - before.ever_lost,
             marked,
             delivered: sampler.delivered(),
-            lost: lost.div_ceil(mss),
+            lost,
             delivered_at: sampler.delivered_at(),
             prior_in_flight: before.in_flight.into(),
             in_flight,
@@ -407,7 +407,7 @@ impl Sender {
 pub(super) struct Before {
     /// Segments in the network.
     pub(super) in_flight: u32,
-    /// Bytes ever deemed lost.
+    /// Segments ever deemed lost.
     pub(super) ever_lost: u64,
 }
 

@@ -106,9 +106,9 @@ impl Sender {
     /// Finds losses when segments that might have been reordered have not come in time.
     pub(super) fn on_reorder_timer(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         self.probing().reorder_at = Time::NEVER;
-        let before = self.outstanding.ever_lost_bytes();
+        let before = self.outstanding.ever_lost();
         self.find_losses_by_time(config, now);
-        if self.outstanding.ever_lost_bytes() == before {
+        if self.outstanding.ever_lost() == before {
             return;
         }
         if matches!(self.phase, Phase::Open | Phase::Reducing) {
