@@ -65,7 +65,7 @@ def run(
     - `jobs` runs are made at a time, by default one a core.
     - `resume` goes on with an `out` whose runs were interrupted.
     - `uncongested_rate` is the rate of the link on which loads are calibrated, as in "1gbit"; by default ten times the
-      scenario's. A load is calibrated once, before the runs, with the first seed.
+      scenario's. A load is calibrated once, before the runs: its users offer it on average over the seeds of all runs.
     - `allow_code` runs the code that the scenario names, files of laws, in this call alone. What an argument names is
       run in any case.
 
@@ -78,7 +78,7 @@ def run(
     source = prepared.read(scenario, set, seed)
     work = prepared.work(source, reps, out, resume, "`compare` instead of `run`")
     heard, size = Foreseen(monitor), runner.size(work.resolved, work.resolved.loads)
-    (found,) = prepared.calibrate([work.resolved], at_once, heard, uncongested_rate, [size] * reps)
+    (found,) = prepared.calibrate([work.resolved], at_once, heard, uncongested_rate, [size] * reps, reps=reps)
     return work.result(work.planned(found), at_once, heard)
 
 
@@ -135,7 +135,9 @@ def live(
     asked = Job(work.resolved.name, work.resolved, work.folder, bed=bed)
     runs.check([asked])
     view.say(runs.remarks([asked]))
-    (found,) = prepared.calibrate([work.resolved], prepared.jobs_at_once(jobs), Foreseen(monitor), uncongested_rate)
+    (found,) = prepared.calibrate(
+        [work.resolved], prepared.jobs_at_once(jobs), Foreseen(monitor), uncongested_rate, reps=reps
+    )
     return work.result(work.planned(found, bed), 1, monitor, view)
 
 
@@ -226,6 +228,7 @@ def calibrate(
     *,
     set: Mapping[str, Any] | None = None,
     seed: int | None = None,
+    reps: int = 1,
     jobs: int | None = None,
     uncongested_rate: str | None = None,
     fresh: bool = False,
@@ -234,7 +237,8 @@ def calibrate(
 ) -> list[Calibration]:
     """Finds the population for every block of traffic that asks for a load, and returns one entry a block.
 
-    Arguments that `run` has too mean the same here. What was found before comes from a cache, unless `fresh` is set.
+    Arguments that `run` has too mean the same here: the load is met on average over the seeds of `reps` runs. What was
+    found before comes from a cache, unless `fresh` is set.
     Raises `BadInput` if the scenario or an argument is wrong or no block asks for a load, and `Interrupted` after
     Ctrl-C.
     """
@@ -242,11 +246,12 @@ def calibrate(
     source = prepared.read(scenario, set, seed)
     if variants.has_variants(source):
         source = variants.from_file(source)[0].source
-    resolved = prepared.resolve(source, 1)
+    resolved = prepared.resolve(source, reps)
     if not resolved.loads:
         raise BadInput(f'{resolved.origin}: traffic: expected a block with a load to calibrate, as in load = "98mbit"')
+    heard = Foreseen(prepared.listener(monitor))
     (found,) = prepared.calibrate(
-        [resolved], prepared.jobs_at_once(jobs), Foreseen(prepared.listener(monitor)), uncongested_rate, fresh=fresh
+        [resolved], prepared.jobs_at_once(jobs), heard, uncongested_rate, fresh=fresh, reps=reps
     )
     return found
 
@@ -438,7 +443,7 @@ def _of_scenarios(
         runner.size(prepared.on_its_link(v, r, uncongested_rate), r.loads)
         for v, r in zip(wanted, resolved, strict=True)
     ]
-    calibrations = prepared.calibrate(resolved, at_once, heard, uncongested_rate, sizes * reps)
+    calibrations = prepared.calibrate(resolved, at_once, heard, uncongested_rate, sizes * reps, reps=reps)
     jobs_of, entries = prepared.columns_of(wanted, resolved, calibrations, reps, folder, asked, uncongested_rate)
     plan = {name: [job.resolved.digest for job in planned] for name, planned in jobs_of.items()}
     laws = {name: [law.name for law in brought.of(planned[0].resolved.scenario)] for name, planned in jobs_of.items()}

@@ -308,6 +308,7 @@ def compare(
 def calibrate(
     scenario_file: Annotated[str, typer.Argument(metavar="SCENARIO.toml")],
     seed: Seed = None,
+    reps: Reps = 1,
     settings: Settings = [],  # noqa: B006 - typer copies it
     allow_code: AllowCode = False,
     as_json: AsJson = False,
@@ -324,6 +325,7 @@ def calibrate(
             Path(scenario_file),
             set=changes(settings),
             seed=seed,
+            reps=reps,
             jobs=jobs,
             uncongested_rate=uncongested_rate,
             fresh=fresh,

@@ -68,7 +68,13 @@ class Work:
         planned = runs_of(self.resolved, found, self.reps, self.folder, self.resolved.name)
         planned = [replace(job, bed=bed) for job in planned]
         if self.resume and store.is_begun(self.folder):
-            places.same_work(self.folder, planned)
+            try:
+                places.same_work(self.folder, planned)
+            except BadInput as error:
+                if self.resolved.loads and self.reps > 1:
+                    also = "a load is met over the seeds of all runs, so that more runs are another work"
+                    raise BadInput(f"{error} ({also})") from None
+                raise
         return planned
 
     def result(self, planned: Sequence[Job], at_once: int, monitor: Monitor, view: View | None = None) -> Result:
@@ -134,10 +140,11 @@ def calibrate(
     uncongested_rate: str | None,
     sizes: Sequence[Size] = (),
     fresh: bool = False,
+    reps: int = 1,
 ) -> list[list[Calibration]]:
-    """The populations of some scenarios; `sizes` are those of the runs that come after."""
+    """The populations of some scenarios, each over the seeds of its `reps` runs; `sizes` are of the runs after that."""
     loads, rate = Loads(fresh), reference.asked_rate_bps(uncongested_rate)
-    asked = [loads.ask(item, rate) for item in resolved]
+    asked = [loads.ask(item, rate, _seeds(item, reps)) for item in resolved]
     if not loads.are_known:
         monitor.foresee(len(sizes), sum(sizes, NOTHING))
         try:
@@ -145,6 +152,12 @@ def calibrate(
         except KeyboardInterrupt:
             raise Interrupted("stopped while calibrating; nothing was run yet") from None
     return [loads.of(each) for each in asked]
+
+
+def _seeds(resolved: Resolved, reps: int) -> range:
+    """The seeds of independent runs of a scenario."""
+    first = int(resolved.scenario.get("seed", 1))
+    return range(first, first + reps)
 
 
 def _uncongested(resolved: Resolved, uncongested_rate: str | None) -> Resolved:
@@ -166,10 +179,9 @@ def runs_of(resolved: Resolved, calibrations: Sequence[Calibration], reps: int, 
     # What is resolved resolves to itself.
     first = engine.resolve(toml_text.dumps(tree), resolved.origin) if calibrations else resolved
     notes = [{key: item for key, item in found.as_dict().items() if key != "cached"} for found in calibrations]
-    seed = int(first.scenario.get("seed", 1))
     planned = []
-    for k in range(reps):
-        final = first if k == 0 else engine.resolve(first.toml, first.origin, [("seed", str(seed + k))])
+    for k, seed in enumerate(_seeds(first, reps)):
+        final = first if k == 0 else engine.resolve(first.toml, first.origin, [("seed", str(seed))])
         place, name = (folder, label) if reps == 1 else (folder / f"rep-{k + 1}", f"{label}, run {k + 1}")
         planned.append(Job(name, final, place, notes))
     return planned

@@ -4,6 +4,7 @@ All work on one realization, cut into cells of equal length. None of them knows 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,6 +26,9 @@ CLIMBED = 20
 
 FEWEST_CELLS = 40
 """Cells below which nothing is said: half of them are what correlation is estimated from."""
+
+PRIOR_RUNS = 3
+"""Runs that what is known of the scatter of scores stands for."""
 
 TERMS = 100
 """Pairs of terms of a continued fraction that converges to the last digit in about the root of its larger parameter."""
@@ -134,6 +138,29 @@ def trend(values: Array) -> Trend:
     """Both tests of a series: the statistic and freedom of `schruben`, and a p-value for the two together."""
     found, other = schruben(values), climb(values)
     return replace(found, p=min(1.0, 2 * min(found.p, other.p)))
+
+
+def score(statistic: float, freedom: float) -> float:
+    """A value of Student's t as the normal deviate that is as rare, with its sign; at most 7."""
+    from statistics import NormalDist
+
+    p = max(two_sided(statistic, freedom), 2e-12)
+    return math.copysign(-NormalDist().inv_cdf(p / 2), statistic)
+
+
+def in_common(scores: Sequence[float]) -> float:
+    """How likely the scores of independent settled runs have a mean as far from zero as these, two-sided.
+
+    A score is a normal deviate if the variance that it was divided by is right, which of one run is hardly known: those
+    of a queue at 90 % load scatter by 1.6, and the rarest of several runs is rare by chance. So their own scatter
+    counts as well, beside the 1 that it should be, which stands for as much as three more runs: the moderated t of
+    Smyth 2004, "Linear models and empirical Bayes methods", Statistical Applications in Genetics and Molecular
+    Biology 3(1).
+    """
+    n, mean = len(scores), math.fsum(scores) / len(scores)
+    freedom = PRIOR_RUNS + n - 1
+    variance = (PRIOR_RUNS + math.fsum((one - mean) ** 2 for one in scores)) / freedom
+    return two_sided(mean * math.sqrt(n / variance), freedom)
 
 
 def coarsened(values: Array, cells: int) -> Array:

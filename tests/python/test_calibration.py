@@ -30,6 +30,27 @@ def test_the_population_that_offers_the_load_is_found():
     assert len(found.points) >= 3
 
 
+def test_several_runs_have_one_population_that_offers_the_load_on_average_over_their_seeds():
+    (found,) = aqmlab.calibrate(BASE, seed=5, reps=3)
+    assert list(found.confirmed_by_seed_bps) == ["5", "6", "7"] and found.seed == 5
+    loads = list(found.confirmed_by_seed_bps.values())
+    assert len(set(loads)) == 3 and sum(loads) / 3 == pytest.approx(found.confirmed_bps)
+    assert found.confirmed_bps == pytest.approx(98e6, rel=0.01)
+    # Student's t of two degrees of freedom.
+    spread = (sum((load - found.confirmed_bps) ** 2 for load in loads) / 2) ** 0.5
+    assert found.window_error == pytest.approx(4.302653 * spread / 3**0.5 / found.confirmed_bps)
+    result = aqmlab.run(BASE, seed=5, reps=3)
+    runs = result.runs
+    assert {run.scenario["traffic"][0]["users"] for run in runs} == {found.users}
+    assert [run.manifest["calibration"][0]["key"] for run in runs] == [found.key] * 3
+
+
+def test_of_several_seeds_each_run_checks_the_load_of_all():
+    result = aqmlab.run(BASE, seed=5, reps=2)
+    said = [c["detail"] for c in result.manifest["self_checks"] if c["name"] == "the offered load is the wanted one"]
+    assert len(said) == 2 and all("on average over seeds 5 to 6" in one for one in said)
+
+
 def test_one_calibration_serves_every_discipline_and_is_remembered(monkeypatch):
     (first,) = aqmlab.calibrate(BASE)
     fake_native.calls.clear()
@@ -191,12 +212,14 @@ class Steps:
     """Populations of whom some begin something large: what they offer goes up in steps."""
 
     def __init__(self, offered):
-        self.offered, self.points, self.each, self.window_errors, self.measured_s = offered, {}, {}, {}, 20.0
+        self.offered, self.measured_s = offered, 20.0
+        self.points, self.each, self.by_seed, self.window_errors = {}, {}, {}, {}
 
     def run(self, populations):
         for users in populations:
             self.points[users] = float(self.offered(users))
             self.each[users], self.window_errors[users] = {"forward": self.points[users]}, None
+            self.by_seed[users] = {1: self.points[users]}
 
 
 @pytest.mark.parametrize(

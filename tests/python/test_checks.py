@@ -36,6 +36,7 @@ def test_a_device_queue_holds_no_more_than_its_limit():
 
 def test_a_load_that_was_missed_is_no_secret():
     facts = {
+        "seed": 3,
         "users": 10,
         "confirmed_bps": 97e6,
         "load_bps": 98e6,
@@ -44,3 +45,20 @@ def test_a_load_that_was_missed_is_no_secret():
     }
     assert not checks.of_load(facts).holds
     assert checks.of_load({**facts, "error": 0.004}).holds
+
+
+def test_a_load_is_checked_for_the_seeds_with_which_it_was_seen():
+    facts = {
+        "seed": 3,
+        "users": 10,
+        "confirmed_bps": 98e6,
+        "load_bps": 98e6,
+        "error": 0.0,
+        "confirmed_each_bps": {"forward": 98e6},
+    }
+    assert len(checks.of_loads([facts], 3)) == 1 and checks.of_loads([facts], 4) == []
+    over = {**facts, "confirmed_by_seed_bps": {"3": 90e6, "4": 106e6}}
+    (said,) = checks.of_loads([over], 4)
+    assert "10 users offer 98.000 Mb/s on the uncongested link on average over seeds 3 to 4, wanted 98" in said.detail
+    assert checks.of_loads([over], 5) == []
+    assert [checks.confirmed_bps(over, seed) for seed in (3, 4, 5)] == [90e6, 106e6, None]

@@ -119,6 +119,44 @@ def test_runs_are_judged_together():
     assert settled.pooled([yes, None])[0] is None and settled.pooled([])[0] is None
 
 
+def followed(z: float, freedom: float = 9.0, climb: float = 0.0) -> dict:
+    """A run with one series, whose statistic is the normal deviate z."""
+    from scipy import stats
+
+    statistic = float(stats.t.ppf(stats.norm.cdf(z), freedom))
+    p = 2 * stats.norm.sf(abs(z))
+    answer = NO if p < 0.05 else YES if freedom >= 5 else UNKNOWN
+    one = {"name": "queue, forward", "answer": answer, "statistic": statistic, "freedom": freedom, "p": p}
+    one |= {"begins": 10.0 + z, "ends": 10.0 - z, "cut_s": 1.0, "climb": climb}
+    return {"answer": answer, "p": p, "cut_s": 1.0, "series": [one]}
+
+
+def test_several_runs_are_asked_what_they_have_in_common():
+    # Scores of settled runs scatter by more than they should, and the rarest of many is rare: that is no trend of all.
+    assert settled.pooled([followed(z) for z in (3.2, -2.4, 0.3, -1.9, 1.1)])[0] == YES
+    # A trend that none of them shows for certain is one of all.
+    weak = [followed(z) for z in (1.7, 1.5, 1.9, 1.6, 1.8, 1.4)]
+    assert all(one["answer"] == YES for one in weak) and settled.pooled(weak)[0] == NO
+    assert "queue, forward, went from 11.7 to 8.35 packets" in settled.said(weak)
+    assert settled.pooled([followed(0.0, climb=3.0)] * 4)[0] == NO
+    # As far as other groups of runs are asked, too.
+    assert settled.pooled(weak, among=1000)[0] == YES
+    # What one run cannot tell several can, where their windows have room for it in the mean.
+    room = [followed(0.1, freedom) for freedom in (4.0, 9.0, 8.0)]
+    assert [one["answer"] for one in room] == [UNKNOWN, YES, YES] and settled.pooled(room)[0] == YES
+    assert settled.pooled([followed(0.1, 3.0), followed(0.2, 6.0)])[0] == UNKNOWN
+    assert settled.said([followed(0.1, 3.0), followed(0.2, 6.0)]).endswith("settled: queue, forward")
+
+
+@pytest.mark.parametrize("runs", [2, 3, 5, 10, 20])
+def test_settled_runs_are_wronged_once_in_twenty_times_however_many_they_are(runs):
+    rng = np.random.default_rng(runs)
+    for scatter in (1.0, 1.6):
+        wronged = [settled.pooled([followed(z) for z in scatter * rng.normal(size=runs)])[0] == NO for _ in range(200)]
+        # Of 200 times one in twenty are 10, and 17 or more one time in fifty.
+        assert sum(wronged) <= 16, (scatter, sum(wronged))
+
+
 def test_what_went_where_is_said_in_numbers_that_people_read():
     way = {"name": "exchanges under way", "answer": NO, "p": 0.001, "begins": 768.2, "ends": 1194.4}
     words = settled.said([{"answer": NO, "p": 0.001, "series": [way], "cut_s": None}])

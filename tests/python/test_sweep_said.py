@@ -82,8 +82,9 @@ def test_a_failed_self_check_is_said_once_for_what_failed_and_marks_its_points(f
     out, said = capsys.readouterr()
     assert said.count("\n") == 2
     for load in ("90mbit", "98mbit"):
-        assert f"self-check failed: all 6 runs at {load}: the offered load" in said
-    assert re.search(r"web/pi/98mbit !  ", out) and "12 runs of the points with ! failed a self-check" in out
+        failed = "; ".join(f"web/{aqm}/{load}, seed 1" for aqm in ("pfifo", "pi", "uncongested"))
+        assert f"self-check failed: {failed}: the offered load" in said
+    assert re.search(r"web/pi/98mbit !  ", out) and "6 runs of the points with ! failed a self-check" in out
 
 
 def failing_rows(*failed: tuple[str, int, str]) -> list[dict[str, Any]]:
@@ -200,10 +201,10 @@ def test_a_sweep_says_how_far_its_loads_are_off():
         "Offered load: 99.5 to 100.5 % of what was asked for in the 2 runs where it is known (farthest off: web/a, "
         "seed 1); in 4 runs of seeds that were not calibrated it may be off by about ± 54.0 % or more (widest: web/b). "
         "Differences between points of other demands, as of another load or round trip, are of offered load too. "
-        'A longer duration helps, or calibrate = "each-seed" in [[grid]].'
+        'A longer duration helps, or calibrate = "over-seeds" or "each-seed" in [[grid]].'
     )
     alone = offered.off([row for row in rows if row["point"] == "web/a"])
-    assert "Runs of a point differ in offered load too, which widens the intervals." in offered.off_said(alone)
+    assert "Runs of a point differ in offered load too, which widens the intervals" in offered.off_said(alone)
     # As the reference on the uncongested link tells.
     known = [{**row, "offered_load_bps": 20e6 if row["seed"] < 3 else 25.1e6} for row in rows]
     said = offered.off_said(offered.off(known))

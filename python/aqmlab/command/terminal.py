@@ -353,6 +353,8 @@ def verdicts(out: Console, found: Sequence[Claim]) -> None:
 
 def calibrations(out: Console, found: Sequence[Calibration]) -> None:
     """The fit behind each load."""
+    from aqmlab.checks import seeds_of
+
     for c in found:
         where = {"both": "in each direction"}.get(c.direction, f"{c.direction} alone")
         table = short_table(f"traffic.{c.traffic}: {units.say_rate(c.load_bps)} {where}")
@@ -367,12 +369,16 @@ def calibrations(out: Console, found: Sequence[Calibration]) -> None:
             )
         show(out, table)
         error = c.window_error
-        window = "" if error is None else f", other windows vary by about ± {units.say_share(error, 1)}"
+        seeds = seeds_of(c.as_dict())
+        over = f" on average over seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else ""
+        others = "seeds" if len(seeds) > 1 else "windows"
+        window = "" if error is None else f", other {others} vary by about ± {units.say_share(error, 1)}"
         each = ", ".join(f"{way} {units.say_rate(bps)}" for way, bps in c.confirmed_each_bps.items())
         out.print(
             Text.assemble(
                 (f"{c.users:,} users", "bold"),
-                f" offer {units.say_rate(c.confirmed_bps, 5)} ({units.say_share(c.error, 2, signed=True)}; {each}); "
+                f" offer {units.say_rate(c.confirmed_bps, 5)}{over} "
+                f"({units.say_share(c.error, 2, signed=True)}; {each}); "
                 f"{c.proportional_bps_per_user:,.0f} b/s a user, fit within "
                 f"{units.say_rate(c.residual_rms_bps, 2)} rms{window}{' (from the cache)' if c.cached else ''}",
             )

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from aqmlab import units
+from aqmlab.checks import seeds_of
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import inside
 from aqmlab.figures.looks import HUES, INK, MUTED
@@ -20,15 +21,18 @@ def calibration_fit(facts: Json, number: int = 0) -> Drawn:
     """Throughput on the uncongested link against the population, the fit, and where it is inverted."""
     error = facts["window_error"]
     each = ", ".join(f"{way} {units.say_rate(bps)}" for way, bps in facts["confirmed_each_bps"].items())
+    seeds = seeds_of(facts)
+    of_seeds = f"mean over seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {facts['seed']}"
+    others = "Over other seeds" if len(seeds) > 1 else "Over other windows of this length"
     window = (
         ""
         if error is None
-        else f" Over other windows of this length the load would vary by about ± {units.say_share(error, 1)}."
+        else f" {others} the load would vary by about ± {units.say_share(error, 1)}, which no interval here has in it."
     )
     off = units.say_share(facts["error"], 2, signed=True)
     caption = (
         f"Mean throughput in one direction on the uncongested link of {units.say_rates(rates_in(facts))}, "
-        f"IP packets, seed {facts['seed']}, window of {facts['measured_s']:g} s. {facts['users']:,} users were "
+        f"IP packets, {of_seeds}, window of {facts['measured_s']:g} s. {facts['users']:,} users were "
         f"predicted to offer {units.say_rate(facts['predicted_bps'], 5)} and offered "
         f"{units.say_rate(facts['confirmed_bps'], 5)} ({off}; {each}).{window}"
     )

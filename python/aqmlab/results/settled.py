@@ -63,6 +63,8 @@ class Followed:
     """Over the last tenth of what was followed."""
     cut_s: float | None
     """What MSER-5 would cut off the window; none where that is more than half of it."""
+    climb: float = 0.0
+    """The normal score of how far it goes one way."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,9 @@ def judge(followed: Mapping[str, Array], window_s: float) -> Finding:
         share = stationarity.mser5(values)
         begins, ends = float(values[:tenth].mean()), float(values[-tenth:].mean())
         cut_s = None if share is None else share * window_s * _covered(name)
-        found.append(Followed(name, answer, trend.statistic, trend.freedom, p, begins, ends, cut_s))
+        climb = stationarity.climb(values)
+        score = stationarity.score(climb.statistic, climb.freedom)
+        found.append(Followed(name, answer, trend.statistic, trend.freedom, p, begins, ends, cut_s, score))
     answers = {one.answer for one in found} | ({UNKNOWN} if len(long_enough) < len(followed) or not followed else set())
     cuts = [one.cut_s for one in found]
     return Finding(
@@ -190,6 +194,45 @@ def _blocks(exchanges: Path) -> Iterator[tuple[npt.NDArray[Any], ...]]:
         first += rows
 
 
+@dataclass(frozen=True)
+class Together:
+    """One series of several runs of a scenario."""
+
+    name: str
+    p: float
+    """How likely settled runs have so much of a trend in common; as one among all series."""
+    freedom: float
+    """Mean of the runs' degrees of freedom: of one run it is hardly known."""
+    begins: float
+    ends: float
+
+
+def together(runs: Sequence[Mapping[str, Any]]) -> list[Together]:
+    """What several runs show in common. Of runs that are settled one has a score above 0 here, another one below."""
+    names = dict.fromkeys(one["name"] for run in runs for one in run.get("series", ()))
+    of = {name: [one for run in runs for one in run.get("series", ()) if one["name"] == name] for name in names}
+    several = {name: found for name, found in of.items() if len(found) > 1}
+    p = {
+        name: min(
+            1.0,
+            2
+            * min(
+                stationarity.in_common([stationarity.score(one["statistic"], one["freedom"]) for one in found]),
+                stationarity.in_common([float(one.get("climb", 0.0)) for one in found]),
+            ),
+        )
+        for name, found in several.items()
+    }
+    return [
+        Together(name, adjusted, *(_mean(several[name], key) for key in ("freedom", "begins", "ends")))
+        for name, adjusted in zip(p, stationarity.holm(list(p.values())), strict=True)
+    ]
+
+
+def _mean(found: Sequence[Mapping[str, Any]], key: str) -> float:
+    return math.fsum(float(one[key]) for one in found) / len(found)
+
+
 def pooled(findings: Sequence[Mapping[str, Any] | None], among: int = 1) -> tuple[str | None, float]:
     """The answer for several runs together, each as its manifest has it, and how likely they show so much of a trend.
 
@@ -199,10 +242,24 @@ def pooled(findings: Sequence[Mapping[str, Any] | None], among: int = 1) -> tupl
     known = [one for one in findings if one]
     if not known or len(known) < len(findings):
         return None, math.nan
-    p = min(1.0, among * len(known) * min(float(one["p"]) for one in known))
-    if p < LEVEL:
-        return NO, p
-    return (UNKNOWN if any(one["answer"] == UNKNOWN for one in known) else YES), p
+    series = together(known)
+    if len(known) == 1 or not series:
+        p = min(1.0, among * len(known) * min(float(one["p"]) for one in known))
+        unknown = any(one["answer"] == UNKNOWN for one in known)
+    else:
+        p = min(1.0, among * min(one.p for one in series))
+        unknown = any(map(_is_short, series)) or any(one["answer"] == UNKNOWN and _is_unexplained(one) for one in known)
+    return (NO if p < LEVEL else UNKNOWN if unknown else YES), p
+
+
+def _is_short(series: Together) -> bool:
+    """Whether windows have no room for what would have to be seen in them."""
+    return series.freedom < FEWEST_FREEDOM
+
+
+def _is_unexplained(run: Mapping[str, Any]) -> bool:
+    """Whether it is for want of cells, not of freedom, that nothing can be told of a run."""
+    return all(one["answer"] != UNKNOWN for one in run.get("series", ()))
 
 
 def said(findings: Sequence[Mapping[str, Any] | None]) -> str:
@@ -214,18 +271,31 @@ def said(findings: Sequence[Mapping[str, Any] | None]) -> str:
     if answer not in (NO, UNKNOWN):
         return ""
     known = [one for one in findings if one]
-    worst = min(known, key=lambda one: one["p"]) if answer == NO else known[0]
+    series = together(known)
     if answer == UNKNOWN:
-        slow = [one["name"] for found in known for one in found["series"] if one["answer"] == UNKNOWN]
+        slow = (
+            [one.name for one in series if _is_short(one)]
+            if series
+            else [one["name"] for found in known for one in found.get("series", ()) if one["answer"] == UNKNOWN]
+        )
         which = "; ".join(dict.fromkeys(slow))
         return f"too short to tell whether it is settled{f': {which}' if which else ''}"
+    trends = (
+        [(one.p, one.name, one.begins, one.ends) for one in series if one.p < LEVEL]
+        if series
+        else [
+            (float(one["p"]), one["name"], one["begins"], one["ends"])
+            for one in min(known, key=lambda one: one["p"])["series"]
+            if one["answer"] == NO
+        ]
+    )
     moved = [
-        f"{one['name']}, went from {_said(one['begins'])} to {_said(one['ends'])}{_unit(one['name'])}"
-        for one in sorted(worst["series"], key=lambda one: float(one["p"]))[:SAID]
-        if one["answer"] == NO
+        f"{name}, went from {_said(begins)} to {_said(ends)}{_unit(name)}"
+        for _, name, begins, ends in sorted(trends)[:SAID]
     ]
-    cut_s = worst["cut_s"]
-    cut = "more than half of the window" if cut_s is None else f"{cut_s:.3g} s"
+    cuts = sorted(math.inf if one["cut_s"] is None else float(one["cut_s"]) for one in known)
+    cut_s = cuts[len(cuts) // 2]  # of an even number the longer of the two in the middle
+    cut = "more than half of the window" if math.isinf(cut_s) else f"{cut_s:.3g} s"
     return f"not settled: {'; '.join(moved)}; MSER-5 would cut off {cut}"
 
 

@@ -8,12 +8,14 @@ Two choices and their reasons:
 
 - The line has an intercept. Throughput is proportional to the population in the long run, but in one window with
   heavy-tailed demands the users added between two points may be more or less demanding than the rest by several per
-  cent. All points use the scenario's own seed, and user k keeps his random stream whatever the population, so that the
+  cent. All points use the same seeds, and user k keeps his random stream whatever the population, so that the
   larger population's demands contain the smaller one's and the points lie close to a smooth curve; a line through
   points just around the target follows that curve, a line through the origin would not. The proportional slope
   (bits a second a user) is reported beside it.
-- The population is right for this seed and this window. What the same users would offer over an unlimited time
-  differs by the sampling error of the window, which is estimated from its parts and reported as `window_error`.
+- The population is right for these seeds and this window. Of several seeds, those of independent runs, it is the mean
+  load over them that is met: a population that was right for one of them alone would be off in all others by the same
+  amount, which their scatter does not show. What the same users would offer over an unlimited time differs by the
+  sampling error of the windows, which is estimated and reported as `window_error`.
 
 Answers are kept in a cache, keyed by everything that matters to them (demands, seed, window, uncongested rate, the
 compiled engine) and by nothing else: every discipline and ECN setting on the same link shares one calibration. Each is
@@ -26,8 +28,8 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -76,7 +78,7 @@ load, one below it and one above. A short window has steps, where somebody begin
 
 @dataclass(frozen=True)
 class Point:
-    """One run on the uncongested link."""
+    """A population on the uncongested link: the mean over the seeds."""
 
     users: int
     throughput_bps: float
@@ -108,10 +110,12 @@ class Calibration:
     error: float
     """(confirmed - wanted) / wanted."""
     window_error: float | None
-    """Half width of the 95 % interval of the load over such windows, relative; from the parts of one window, hence too
-    narrow for long-range dependent traffic."""
+    """Half width of the 95 % interval of the load over such windows, relative: across the seeds, or of one seed from
+    the parts of its window, which is too narrow for long-range dependent traffic."""
     key: str
     cached: bool = False
+    confirmed_by_seed_bps: dict[str, float] = field(default_factory=dict)
+    """What each seed offered in the confirming run; their mean is `confirmed_bps`."""
 
     def as_dict(self) -> Json:
         """For JSON."""
@@ -138,19 +142,25 @@ class Wanted:
     where: str
     """Where the load is asked for."""
     origin: str
+    seeds: tuple[int, ...]
+    """Over which the load is to be met on average."""
 
     @property
     def expected(self) -> tuple[int, Size]:
         """The runs that a search takes as a rule: the pilot, the points and one that confirms; and their size."""
         of_run = runner.size_of(self.base, self.origin, [replace(self.load, traffic=0)])
-        near = len(SPREAD) + 1
-        return near + 1, Size(of_run.simulated_s * (near + 1), of_run.cost * (near + PILOT_SHARE))
+        near, seeds = len(SPREAD) + 1, len(self.seeds)
+        size = Size(of_run.simulated_s * seeds * (near + 1), of_run.cost * seeds * (near + PILOT_SHARE))
+        return seeds * (near + 1), size
 
 
-def wanted(resolved: Resolved, load: Load, uncongested_rate_bps: float | None = None) -> Wanted:
-    """One block of traffic that asks for a load, checked."""
+def wanted(
+    resolved: Resolved, load: Load, uncongested_rate_bps: float | None = None, seeds: Sequence[int] = ()
+) -> Wanted:
+    """One block of traffic that asks for a load, checked; over the scenario's own seed if none is given."""
     base, rates, where = _asked(resolved, load, uncongested_rate_bps)
-    return Wanted(_key(base, load), load, base, rates, where, resolved.origin)
+    over = tuple(seeds) or (int(base.get("seed", 1)),)
+    return Wanted(_key(base, load, over), load, base, rates, where, resolved.origin, over)
 
 
 def search(wanted: Wanted, slots: Slots, monitor: Monitor, stop: threading.Event) -> Calibration:
@@ -191,8 +201,10 @@ def _ways(load: Load) -> tuple[str, ...]:
     return links.WAYS if load.direction == "both" else (load.direction,)
 
 
-def _key(base: Tree, load: Load) -> str:
+def _key(base: Tree, load: Load, seeds: tuple[int, ...]) -> str:
     facts = {"scenario": {k: v for k, v in base.items() if k != "name"}, "load_bps": load.load_bps}
+    if len(seeds) > 1:
+        facts["seeds"] = list(seeds)
     made_by = {"version": engine.version(), "engine": engine.file_sha256()}
     return scenario.digest({**facts, **made_by, "method": [PILOT_USERS, SPREAD, GOAL, ROUNDS]})
 
@@ -238,47 +250,61 @@ class _Runs:
     """Runs populations and remembers what they offered."""
 
     def __init__(self, wanted: Wanted, slots: Slots, monitor: Monitor, stop: threading.Event) -> None:
-        self.base, self.load, self.origin = wanted.base, wanted.load, wanted.origin
+        self.base, self.load, self.origin, self.seeds = wanted.base, wanted.load, wanted.origin, wanted.seeds
         self.slots, self.monitor, self.stop = slots, monitor, stop
         self.points: dict[int, float] = {}
         self.each: dict[int, dict[str, float]] = {}
+        self.by_seed: dict[int, dict[int, float]] = {}
         self.window_errors: dict[int, float | None] = {}
         self.measured_s = 0.0
 
     def run(self, populations: Sequence[int]) -> None:
         new = [users for users in dict.fromkeys(populations) if users not in self.points]
         scenarios = {
-            users: engine.resolve(toml_text.dumps(scenario.with_users(self.base, 0, users)), self.origin)
+            (users, seed): engine.resolve(
+                toml_text.dumps({**scenario.with_users(self.base, 0, users), "seed": seed}), self.origin
+            )
             for users in new
+            for seed in self.seeds
         }
         self.slots.fit(list(scenarios.values()))
-        sizes = {users: self._size(users, scenarios[users]) for users in new}
-        self.monitor.expect(len(new), sum(sizes.values(), NOTHING))
+        sizes = {run: self._size(run[0], resolved) for run, resolved in scenarios.items()}
+        self.monitor.expect(len(scenarios), sum(sizes.values(), NOTHING))
+        (block,) = self.base["traffic"]
+        # What is offered is what the first link of the route carries.
+        entered = {way: links.route(self.base, block, way)[0] for way in _ways(self.load)}
+        each: dict[tuple[int, int], dict[str, float]] = {}
+        errors: dict[tuple[int, int], float | None] = {}
 
-        def measure(users: int, stop: threading.Event) -> None:
+        def measure(run: tuple[int, int], stop: threading.Event) -> None:
+            users, seed = run
+            of_seed = f", seed {seed}" if len(self.seeds) > 1 else ""
             with self.slots.one(stop, self.stop), scratch.folder("calibration") as folder:
                 summary, _ = runner.observed(
-                    scenarios[users],
+                    scenarios[run],
                     folder,
-                    f"calibration, {users:,} users",
+                    f"calibration, {users:,} users{of_seed}",
                     (stop, self.stop),
                     self.monitor,
-                    sizes[users],
+                    sizes[run],
                 )
-                (block,) = self.base["traffic"]
-                # What is offered is what the first link of the route carries.
-                entered = {way: links.route(self.base, block, way)[0] for way in _ways(self.load)}
-                each = {
+                each[run] = {
                     way: float(links.figures(summary, link)[way]["throughput_bps"]) for way, link in entered.items()
                 }
-                throughput = sum(each.values()) / len(each)
-                queue = pl.read_parquet(folder / "queue.parquet")
-            self.points[users] = throughput
-            self.each[users] = each
-            self.window_errors[users] = _window_error(queue, entered, self.base, throughput)
+                if len(self.seeds) == 1:
+                    queue = pl.read_parquet(folder / "queue.parquet")
+                    errors[run] = _window_error(queue, entered, self.base, _mean(each[run].values()))
             self.measured_s = float(summary["measured_s"])
 
-        runner.in_parallel([partial(measure, users) for users in new], len(new))
+        runner.in_parallel([partial(measure, run) for run in scenarios], len(scenarios))
+        for users in new:
+            of_seeds = {seed: each[users, seed] for seed in self.seeds}
+            loads = {seed: _mean(found.values()) for seed, found in of_seeds.items()}
+            self.by_seed[users], self.points[users] = loads, _mean(loads.values())
+            self.each[users] = {way: _mean(found[way] for found in of_seeds.values()) for way in entered}
+            self.window_errors[users] = (
+                errors[users, self.seeds[0]] if len(self.seeds) == 1 else _error_across(list(loads.values()))
+            )
 
     def _size(self, users: int, resolved: Resolved) -> Size:
         """The pilot is a small part of the load; the other runs come near it."""
@@ -287,7 +313,7 @@ class _Runs:
 
 
 def _search(wanted: Wanted, search: _Runs) -> Calibration:
-    load, base, rates, where = wanted.load, wanted.base, wanted.rates, wanted.where
+    load, rates, where = wanted.load, wanted.rates, wanted.where
     search.run([PILOT_USERS])
     per_user = search.points.pop(PILOT_USERS) / PILOT_USERS
     if per_user <= 0:
@@ -329,7 +355,7 @@ def _search(wanted: Wanted, search: _Runs) -> Calibration:
         users=users,
         uncongested_rate_bps=rates[0],
         uncongested_reverse_rate_bps=rates[1],
-        seed=int(base.get("seed", 1)),
+        seed=wanted.seeds[0],
         measured_s=search.measured_s,
         points=points,
         slope_bps_per_user=line.slope,
@@ -342,7 +368,19 @@ def _search(wanted: Wanted, search: _Runs) -> Calibration:
         error=confirmed / load.load_bps - 1,
         window_error=search.window_errors[users],
         key=wanted.key,
+        confirmed_by_seed_bps={str(seed): bps for seed, bps in search.by_seed[users].items()},
     )
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = list(values)
+    return math.fsum(found) / len(found)
+
+
+def _error_across(loads_bps: Sequence[float]) -> float | None:
+    """Half width of the 95 % interval of the mean load across seeds, relative."""
+    width, mean = statistics.across_runs(loads_bps).half_width, _mean(loads_bps)
+    return None if width is None or mean <= 0 else width / mean
 
 
 def _between(points: Mapping[int, float], load_bps: float) -> int | None:

@@ -31,11 +31,11 @@ class Loads:
         self._known: dict[str, Calibration] = {}
         self._wanted: dict[str, Wanted] = {}
 
-    def ask(self, resolved: Resolved, uncongested_rate_bps: float | None = None) -> Asked:
-        """Asks for all loads of a scenario."""
+    def ask(self, resolved: Resolved, uncongested_rate_bps: float | None = None, seeds: Sequence[int] = ()) -> Asked:
+        """Asks for all loads of a scenario, over these seeds if they are not its own alone."""
         asked = []
         for load in resolved.loads:
-            wanted = calibration.wanted(resolved, load, uncongested_rate_bps)
+            wanted = calibration.wanted(resolved, load, uncongested_rate_bps, seeds)
             asked.append((wanted.key, load))
             if wanted.key in self._known or wanted.key in self._wanted:
                 continue

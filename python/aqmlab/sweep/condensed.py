@@ -144,7 +144,7 @@ class Condensed:
         of the load is the point's own. Where the point is the uncongested reference, it has to be that.
         """
         others = [c for c in self.self_checks if c["name"] not in (checks.LOAD, reference.UNCONGESTED)]
-        own = [checks.of_load(calibration) for calibration in calibrations]
+        own = checks.of_loads(calibrations, self.seed)
         own += [reference.check(self.summary, self.scenario, self.key)] if is_reference else []
         facts = {**self.facts, "calibration": list(calibrations), "self_checks": others + [c.as_dict() for c in own]}
         return replace(self, facts=facts)

@@ -56,7 +56,7 @@ GRID_KEYS = (
     *("name", "title", "scenario", "set", "seeds", "uncongested_rate", "calibrate", "same"),
     *("axis", "skip", "cell"),
 )
-CALIBRATE = ("once", "each-seed")
+CALIBRATE = (ONCE, OVER_SEEDS, EACH_SEED) = ("once", "over-seeds", "each-seed")
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ class Point:
     calibration_rate: str | None
     """Rate of the link that loads are calibrated on, the same for all points of a grid; None: ten times the link's."""
     source: Source
-    calibrates_each_seed: bool = False
-    """Whether a load has a population for each seed, rather than that of the first for all."""
+    calibrate: str = ONCE
+    """Whose population a load has: that of the first seed, one of all seeds on average, or each seed its own."""
     may_be_another: bool = False
     """Whether another point of its grid may be the same run."""
 
@@ -180,7 +180,7 @@ def _grid(base: Tree, table: Mapping[str, Any], where: str, origin: str, changes
     settings = scenario.with_tables({**table.get("set", {}), **changes})
     tree = _changed(base, table.get("scenario", {}), settings, where)
     rate = axis.check_rate(table.get("uncongested_rate"), f"{where}.uncongested_rate")
-    calibrate = table.get("calibrate", CALIBRATE[0])
+    calibrate = table.get("calibrate", ONCE)
     if calibrate not in CALIBRATE:
         raise BadInput(f"{where}.calibrate: {calibrate!r}: expected one of {', '.join(CALIBRATE)}")
     same = table.get("same", False)
@@ -197,7 +197,7 @@ def _grid(base: Tree, table: Mapping[str, Any], where: str, origin: str, changes
         if not any(matches(skip, at) for skip in skips):
             own = [cell for cell in cells if matches(cell.at, at)]
             point = _point("/".join((name, *at.values())), tree, axes, row, own, rate, origin, where)
-            points.append(replace(point, calibrates_each_seed=calibrate == "each-seed", may_be_another=same))
+            points.append(replace(point, calibrate=calibrate, may_be_another=same))
     if not points:
         raise BadInput(f"{where}.skip: leaves nothing of the grid; expected at least one cell")
     for k, cell in enumerate(cells):

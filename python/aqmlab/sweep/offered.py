@@ -1,10 +1,10 @@
 """What load the users of each seed offer, as far as it is known.
 
-A population is looked for with one seed and serves all seeds of a point, as one population served all runs of the
-published studies. With heavy-tailed demands the users of another seed offer more or less in the same window, by a few
-per cent in minutes. What they offer is what the uncongested link carries, hence known for the seed of the calibration
-and for every seed that was run on that link; for the others there is the half width of the interval from the parts of
-the calibrated window.
+A population is looked for with one seed, or over all, and serves all seeds of a point, as one population served all
+runs of the published studies. With heavy-tailed demands the users of another seed offer more or less in the same
+window, by a few per cent in minutes. What they offer is what the uncongested link carries, hence known for the seeds of
+the calibration and for every seed that was run on that link; for the others there is the half width of the interval
+from the parts of the calibrated window.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aqmlab import links, units
-from aqmlab.checks import LOAD_TOLERANCE
+from aqmlab.checks import LOAD_TOLERANCE, confirmed_bps
 from aqmlab.json_files import Json
 from aqmlab.sweep.condensed import Condensed
 
@@ -32,8 +32,8 @@ class Offered:
             return  # of several loads in one run the link tells only the sum
         (note,) = run.calibration
         key = run.demand_digest, run.seed
-        if note["seed"] == run.seed:
-            self._known[key] = float(note["confirmed_bps"])
+        if (own := confirmed_bps(note, run.seed)) is not None:
+            self._known[key] = own
         elif uncongested and len(run.scenario["traffic"]) == 1:
             ways = (note["direction"],) if note["direction"] in links.WAYS else links.WAYS
             self._known.setdefault(key, sum(_throughput_bps(run, way) for way in ways) / len(ways))
@@ -156,10 +156,15 @@ def off_said(found: Json | None) -> str:
         "Differences between points of other demands, as of another load or round trip, are of offered load too"
         if found["demands_differ"]
         else "Runs of a point differ in offered load too, which widens the intervals"
+        + (
+            "; that all share one population may put them off together, which no interval shows"
+            if found["seeds_share_a_population"]
+            else ""
+        )
     )
     helps = "A longer duration helps"
     if found["seeds_share_a_population"]:
-        helps += ', or calibrate = "each-seed" in [[grid]]'
+        helps += ', or calibrate = "over-seeds" or "each-seed" in [[grid]]'
     return f"Offered load: {'; '.join(said)}. {means}. {helps}."
 
 

@@ -1,8 +1,8 @@
 """From points and seeds to tasks: loads calibrated, populations put in their place, everything checked by the engine.
 
-A load is calibrated once for all points that ask for the same demand, with the first seed of each, or with each of its
-seeds where the grid says so; calibrations run side by side. Tasks that are the same run have the same key, wherever
-they come from.
+A load is calibrated once for all points that ask for the same demand, with the first seed of each, or over all of its
+seeds or with each of them where the grid says so; calibrations run side by side. Tasks that are the same run have the
+same key, wherever they come from.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from aqmlab.progress import NOTHING, Foreseen, Monitor, Silent, Size
 from aqmlab.runs import planning, runner
 from aqmlab.runs.calibration import Calibration
 from aqmlab.runs.loads import Asked, Loads
-from aqmlab.sweep.grid import Point
+from aqmlab.sweep.grid import EACH_SEED, OVER_SEEDS, Point
 from aqmlab.sweep.kept import Kept, key_of
 
 
@@ -94,7 +94,11 @@ def together(
     resolved = _resolved(points)
     loads = Loads(fresh)
     asked = {
-        group: loads.ask(item, reference.asked_rate_bps(points[group].calibration_rate))
+        group: loads.ask(
+            item,
+            reference.asked_rate_bps(points[group].calibration_rate),
+            seeds[group] if points[group].calibrate == OVER_SEEDS else (),
+        )
         for group, item in resolved.items()
     }
     home = Path.cwd()
@@ -125,7 +129,7 @@ def _grouped(number: int, runs: Sequence[tuple[Point, int]]) -> Iterator[tuple[G
     """The runs of a plan, each with the group that it belongs to."""
     first_of: dict[str, int] = {}
     for point, seed in runs:
-        first = seed if point.calibrates_each_seed else first_of.setdefault(point.name, seed)
+        first = seed if point.calibrate == EACH_SEED else first_of.setdefault(point.name, seed)
         yield (number, point.name, first), point, seed
 
 
@@ -201,7 +205,7 @@ def _tasks(
             Task(
                 key=key_of(final.digest),
                 point=point.name,
-                label=f"{point.name}, seed {seed}" if len(seeds) > 1 or point.calibrates_each_seed else point.name,
+                label=f"{point.name}, seed {seed}" if len(seeds) > 1 or point.calibrate == EACH_SEED else point.name,
                 seed=seed,
                 toml=final.toml,
                 origin=str(home / resolved.origin),
