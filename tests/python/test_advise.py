@@ -551,9 +551,9 @@ def test_what_shows_whether_it_is_so_reads_the_classes_of_each_port() -> None:
         asked = question.read("20mbit", "2mbit", platform=platform)
         fair = next(one for one in candidates.of(platform, "docsis", 0.06) if one.name == "fq_codel")
         *_, dumped, read = words.checks(asked, lines.of(asked, fair))
-        shown = "tc -s -d qdisc show dev $port; tc class show dev $port;"
-        assert dumped == f"for port in {ports}; do {{ {shown} }} > $port.txt; done"
-        assert read.startswith(f"aqmlab tc --read {ports.split()[0]}.txt ")
+        shown = 'echo "# $port"; tc -s -d qdisc show dev $port; tc class show dev $port;'
+        assert dumped == f"for port in {ports}; do {shown} done > now.txt"
+        assert read.startswith("aqmlab tc --read now.txt ")
         assert len(words.checks(asked, lines.of(asked, candidates.of(platform, "docsis", 0.06)[0]))) == 1
     assert len(words.checks(question.read("20mbit", "2mbit", platform="freebsd"), "ipfw pipe 1 config\n")) == 1
 

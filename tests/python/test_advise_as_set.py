@@ -1,7 +1,10 @@
 """What is set on a link now: read from lines and dumps, and a candidate like the others."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from aqmlab.advice import advising, candidates, costs, lines, question, words
 from aqmlab.advice.candidates import TODAY
 from aqmlab.cli import invoke
 from aqmlab.errors import BadInput
+from aqmlab.tc import dump
 from conftest import ROOT
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -39,8 +43,8 @@ def test_what_is_set_now_is_read_from_lines_and_dumps(tmp_path: Path) -> None:
     alone = have(tmp_path, "tc qdisc add dev eth0 root handle 1: tbf rate 9mbit burst 10kb limit 100kb\n")
     assert alone.rates_bps == (None, 9e6) and alone.link["rate"] == "500mbit"
     assert alone.link["reverse_qdisc"]["kind"] == "bfifo"
-    dump = (ROOT / "testdata/tc/cake-alone.txt").read_text(encoding="utf-8")
-    assert have(tmp_path, dump).down["kind"] == "cake"
+    shown = (ROOT / "testdata/tc/cake-alone.txt").read_text(encoding="utf-8")
+    assert have(tmp_path, shown).down["kind"] == "cake"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +56,7 @@ def test_what_is_set_now_is_read_from_lines_and_dumps(tmp_path: Path) -> None:
         ),
         (
             "qdisc htb 1: dev eth0 root refcnt 2 r2q 10 default 0x1 direct_packets_stat 0 direct_qlen 1000\n",
-            "htb shapes, at a rate that its classes say; expected the lines of tc class show in it too",
+            "htb shapes on eth0 at a rate that its classes say; expected them too: for port in eth0; do echo",
         ),
         ("hello\n", "no qdisc in it, expected text of tc -s qdisc show"),
     ],
@@ -61,6 +65,36 @@ def test_a_dump_that_shapes_nothing_is_refused_in_a_line(tmp_path: Path, text: s
     with pytest.raises(BadInput, match=re.escape(said)) as refused:
         have(tmp_path, text)
     assert "have.txt" in str(refused.value) and "\n" not in str(refused.value)
+
+
+NAMESPACE = """
+ip link add lan type veth peer name far-lan && ip link add wan type veth peer name far-wan || exit 77
+for port in lan wan; do ip link set $port up; done
+sh -e "$1"
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("tc"), reason="left out: tc, or root's rights")
+def test_what_the_recipe_shows_of_a_kernel_is_what_the_script_set(tmp_path: Path) -> None:
+    """In a network namespace of its own, of disciplines that every kernel has."""
+    asked = question.read("1mbit", "256kbit", access="ethernet", platform="linux")
+    short = next(one for one in candidates.of("linux", "ethernet", 0.08) if one.name == "short fifo")
+    made = lines.file(asked, short)
+    assert made is not None
+    script = tmp_path / made[0]
+    script.write_text(made[1], encoding="utf-8")
+    ran = subprocess.run(
+        ["unshare", "--net", "sh", "-c", NAMESPACE + dump.recipe(), "sh", str(script)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    if ran.returncode == 77:
+        pytest.skip("left out: veth")
+    assert ran.returncode == 0, ran.stderr
+    now = question.read("1mbit", "256kbit", platform="linux", have=tmp_path / "now.txt").configured
+    assert now is not None and now.notes == () and now.rates_bps == (950e3, 243.2e3)
 
 
 def test_what_is_set_now_races_with_the_others(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def session(name):
 def dumps(name):
     """One recorded state in all of its forms, and whether a form shows the classes and all details."""
     shown = session(name)
-    classes = shown["tc class show dev eth0"] + shown["tc class show dev eth1"]
+    classes = "".join(f"# {port}\n" + shown[f"tc class show dev {port}"] for port in ("eth0", "eth1"))
     plain, detailed = shown["tc -s qdisc show"], shown["tc -s -d qdisc show"]
     whole = (DATA / f"{name}.txt").read_text()
     commands = whole.split(f"{record.PROMPT}tc -s qdisc show")[0]

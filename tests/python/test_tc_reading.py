@@ -129,7 +129,8 @@ def test_statistics_are_comments():
     found = link_of(first)[1]
     assert "#   that is 100 packets, of which 10 % were lost\n[link.qdisc]" in found.text
     later = GOOD.replace("ecn\n", "ecn\n Sent 9900 bytes 99 pkt (dropped 101, overlimits 0 requeues 0)\n")
-    assert "that is 200 packets, of which 50.5 % were lost" in link_of(first + later)[1].text
+    again = "# lo\n" + first + later
+    assert "that is 200 packets, of which 50.5 % were lost" in link_of(again)[1].text
 
 
 def test_without_a_shaper_the_rate_is_asked_for():
@@ -137,8 +138,69 @@ def test_without_a_shaper_the_rate_is_asked_for():
     with pytest.raises(BadInput, match="no shaper says the link's rate; expected --rate"):
         link_of(text)
     assert link_of(text, rate="1gbit")[0]["rate"] == "1gbit"
-    with pytest.raises(BadInput, match="tc class show"):
+    with pytest.raises(BadInput, match=f"htb shapes at a rate that its classes say; {re.escape(RECIPE)}"):
         link_of("\n".join(GOOD.splitlines()[:2]))
+
+
+RECIPE = (
+    'expected them too: for port in lan wan; do echo "# $port"; tc -s -d qdisc show dev $port; '
+    "tc class show dev $port; done > now.txt"
+)
+
+
+def shown_of(rate):
+    """What `tc ... show dev PORT` prints of a port, as iproute2 6.1 does: nothing names the port."""
+    return (
+        "qdisc htb 1: root refcnt 3 r2q 10 default 0x1 direct_packets_stat 0 ver 3.17 direct_qlen 1000\n"
+        " linklayer ethernet overhead -14 \n"
+        f"qdisc bfifo 10: parent 1:1 limit {rate * 5}b\n"
+        " Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n"
+        f"class htb 1:1 root leaf 10: prio 0 rate {rate}Kbit overhead 38 ceil {rate}Kbit burst 1599b cburst 1599b \n"
+    )
+
+
+def both_ways(found):
+    link = found.tree["link"]
+    return link["rate"], link["reverse_rate"], link["qdisc"]["limit"], link["reverse_qdisc"]["limit"]
+
+
+@pytest.mark.parametrize("above", ["# {}", "#{}:", "root@box:~# tc -s -d qdisc show dev {}"])
+def test_lines_of_a_port_go_to_the_one_that_is_named_above_them(above):
+    first, second = ([f"{above.format(port)}\n", shown_of(rate)] for port, rate in (("lan", 950), ("wan", 256)))
+    _, found = link_of("".join(first + second))
+    assert both_ways(found) == ("950kbit", "256kbit", "4750b", "1280b") and not found.notes
+    assert "# lan: forward\n# wan: reverse\n" in found.text
+    _, turned = link_of("".join(second + first), dev="lan", reverse_dev="wan")
+    assert turned.tree == found.tree
+
+
+def test_qdiscs_of_all_ports_and_classes_of_each_are_read_in_any_order():
+    named = [shown_of(rate).replace(": ", f": dev {port} ", 1) for port, rate in (("lan", 950), ("wan", 256))]
+    qdiscs = "".join(re.sub("bfifo 10:", "bfifo 10: dev ?", each.rsplit("class", 1)[0]) for each in named)
+    qdiscs = qdiscs.replace("?", "lan", 1).replace("?", "wan", 1)
+    lan, wan = ("class" + each.rsplit("class", 1)[1] for each in named)
+    lan, wan = (each.replace(f"dev {port} ", "") for each, port in ((lan, "lan"), (wan, "wan")))
+    _, found = link_of(qdiscs + "# wan\n" + wan + "# lan\n" + lan)
+    assert both_ways(found) == ("950kbit", "256kbit", "4750b", "1280b")
+    # Handles that tc gave itself are different at each port, so that a leaf tells it.
+    own = qdiscs.replace("10: dev lan", "8001: dev lan").replace("10: dev wan", "8002: dev wan")
+    _, told = link_of(own + wan.replace("10:", "8002:") + lan.replace("10:", "8001:"))
+    assert told.tree == found.tree
+    with pytest.raises(BadInput, match="class htb 1:1 is of a port not named: lan or wan; expected the ports' names"):
+        link_of(qdiscs + wan + lan)
+    with pytest.raises(BadInput, match=f"htb shapes on wan at a rate that its classes say; {re.escape(RECIPE)}"):
+        link_of(qdiscs + "# lan\n" + lan)
+    assert link_of(qdiscs + "# lan\n" + lan, rate="2mbit")[0]["rate"] == "2mbit"
+
+
+@pytest.mark.parametrize("second", [shown_of(256), shown_of(950), "qdisc cake 8002: root refcnt 2 bandwidth 1Mbit\n"])
+def test_a_second_root_of_a_port_that_is_not_named_is_refused(second):
+    with pytest.raises(BadInput, match=r"line 6: \w+ \d+: is a second root, of a port not named; expected") as refused:
+        link_of(shown_of(950) + second)
+    assert RECIPE.partition(": ")[2] in str(refused.value) and "\n" not in str(refused.value)
+    pair = [{"kind": "tbf", "handle": "1:", "root": True, "options": {"rate": rate, "burst": 5000}} for rate in (9, 8)]
+    with pytest.raises(BadInput, match="tbf 1: is a second root"):
+        link_of(json.dumps(pair[:1]) + "\n" + json.dumps(pair[1:]) + "\n")
 
 
 @pytest.mark.parametrize(

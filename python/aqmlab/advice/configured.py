@@ -59,13 +59,7 @@ def read(file: Path, down_bps: float, up_bps: float) -> Configured:
     text = files.content(file, files.TC).decode("utf-8", "replace")
     try:
         found = reading.read(text, str(file), None, None, None)
-    except BadInput as error:
-        if "says the link's rate" not in str(error):
-            raise
-        if "tc class show" in str(error):
-            raise BadInput(
-                f"{file}: htb shapes, at a rate that its classes say; expected the lines of tc class show in it too"
-            ) from None
+    except reading.NoRate:
         raise BadInput(
             f"{file}: nothing in it shapes, so that the queue is the modem's, whatever stands on the router; expected "
             "a shaper (htb, tbf, or cake with bandwidth), or no --have"

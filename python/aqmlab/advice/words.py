@@ -16,6 +16,7 @@ from aqmlab.advice.verified import Verified
 from aqmlab.agreement.verdicts import AGREES, DIFFERS, UNDECIDED
 from aqmlab.results import readable
 from aqmlab.statistics import Interval
+from aqmlab.tc import dump
 
 
 def link(question: Question) -> str:
@@ -437,12 +438,8 @@ def checks(question: Question, written: str) -> list[str]:
         "flent rrul -l 60 -H A-NETPERF-SERVER -p all_scaled -o rrul.png     # before and after: the ping under load"
     ]
     if question.platform in lines.WITH_TC and not written.startswith("# Nothing"):
-        first, second = lines.shaping_ports(question)
-        said.append(
-            f"for port in {first} {second}; do {{ tc -s -d qdisc show dev $port; tc class show dev $port; }} "
-            "> $port.txt; done"
-        )
-        said.append(f"aqmlab tc --read {first}.txt     # and {second}.txt: is it what was advised?")
+        said.append(dump.recipe(lines.shaping_ports(question)))
+        said.append("aqmlab tc --read now.txt     # is it what was advised?")
     return said
 
 

@@ -2,6 +2,9 @@
 
 Nothing is refused: what cannot be read is noted with its line and word, and the rest is kept. Prompts, `sudo`,
 comments, carriage returns and lines that a terminal broke are taken for what they are.
+
+Where `tc` is asked for one port, it does not print the port's name. Lines without one are of the port that a prompt
+shows to be asked for, or that a comment of one word above them names.
 """
 
 import json
@@ -23,9 +26,20 @@ STRANGE_LINES = 3
 _PROMPT = re.compile(r"^(?:.*?[#$%>]\s+)??(?:sudo\s+(?:-\S+\s+)*)?(?:\S*/)?tc\s+(.*)$")
 _OTHER_COMMANDS = re.compile(r"^(?:sudo\s+)?(?:\S*/)?(ip|sysctl|ethtool|modprobe|ssh|exit)\b")
 _OTHER_PROMPT = re.compile(r"^(?:[#$%>]|\[?[\w.-]+[@:]\S*?( \S+\])?[#$%>])(?:\s|$)")
+_HEADING = re.compile(r"^#+\s*([\w.@-]{1,15}):?$")
 _LOOP = re.compile(r"^(?:.*?[#$%>]\s+)?for \w+ in \$\(seq 1 (\d+)\); do (.*); done$")
 _WHOLE = re.compile(r"-?\d+")
 _SUBSTITUTION = re.compile(r"\$\([^)]*\)")
+
+
+PORTS = ("lan", "wan")
+"""What ports are called where nobody has said their names."""
+
+
+def recipe(ports: Sequence[str] = PORTS) -> str:
+    """What shows all of these ports so that they can be told apart; `tc class show` has nothing to say of no port."""
+    shown = 'echo "# $port"; tc -s -d qdisc show dev $port; tc class show dev $port'
+    return f"for port in {' '.join(ports)}; do {shown}; done > now.txt"
 
 
 @dataclass
@@ -70,7 +84,9 @@ class Dump:
     is_elsewhere: bool = False
     """Whether the last prompt was for a command other than tc: what it printed is nobody's business."""
     asked_device: str = ""
-    """The port that the command before the lines at hand asked for, if a prompt shows it."""
+    """The port that the command before the lines at hand asked for, if a prompt or a comment shows it."""
+    untold: str = ""
+    """The first line that may be of one port or another."""
 
     def note(self, line: int, what: str) -> None:
         """Remembers, once, what was not understood."""
@@ -114,14 +130,14 @@ def parse(text: str) -> Dump:
         found.note(at, f"{word!r}: expected lines of tc qdisc show, tc class show, or tc qdisc add")
     if len(found.strange) > STRANGE_LINES:
         found.notes.append(f"and {len(found.strange) - STRANGE_LINES} more such lines")
-    found.nodes = _merged(found.nodes)
+    found.nodes = _merged(found)
     return found
 
 
-def _merged(nodes: Sequence[Node]) -> list[Node]:
+def _merged(found: Dump) -> list[Node]:
     """What was shown, not what was commanded, if both are there; and once what was shown twice, with and without -d."""
-    shown = [node for node in nodes if not node.is_command] or list(nodes)
-    _tell_ports(shown)
+    shown = [node for node in found.nodes if not node.is_command] or found.nodes
+    _tell_ports(shown, found)
     kept: dict[tuple[str, str, str, str, str], Node] = {}
     for position, node in enumerate(shown):
         # A qdisc that nobody named has the handle 0:, and may be there several times.
@@ -136,16 +152,22 @@ def _merged(nodes: Sequence[Node]) -> list[Node]:
     return list(kept.values())
 
 
-def _tell_ports(nodes: Sequence[Node]) -> None:
-    """`tc class show dev eth0` does not repeat the port: each class goes to a port whose qdisc has its number."""
-    taken: set[tuple[str, str]] = set()
+def _tell_ports(nodes: Sequence[Node], found: Dump) -> None:
+    """Each class without a port goes to the port whose qdisc has its number, or has its leaf if several have that."""
+    qdiscs = [node for node in nodes if node.what == "qdisc"]
+    roots = [node for node in qdiscs if node.parent == "root" and not (node.device or node.is_command)]
+    if len(roots) > 1:
+        found.untold = f"line {roots[1].line}: {roots[1].kind} {roots[1].handle} is a second root, of a port not named"
     for node in nodes:
         if node.what == "class" and not node.device:
             major = node.handle.partition(":")[0] + ":"
-            ports = [n.device for n in nodes if n.what == "qdisc" and n.handle == major and n.kind == node.kind]
-            free = [port for port in ports if (port, node.handle) not in taken]
-            node.device = next(iter([*free, *ports]), "")
-            taken.add((node.device, node.handle))
+            ports = dict.fromkeys(n.device for n in qdiscs if n.handle == major and n.kind == node.kind)
+            with_leaf = {n.device for n in qdiscs if n.handle == node.leaf} if node.leaf and len(ports) > 1 else set()
+            ports = {port: None for port in ports if port in with_leaf} or ports
+            if len(ports) > 1 and table.CLASS_WORDS.get(node.kind) and not found.untold:
+                named = " or ".join(port or "one not named" for port in ports)
+                found.untold = f"line {node.line}: class {node.kind} {node.handle} is of a port not named: {named}"
+            node.device = next(iter(ports), "")
 
 
 # ---- text ----
@@ -168,6 +190,8 @@ def _line(line: str, at: int, found: Dump) -> None:
     elif (match := _PROMPT.match(stripped)) is not None:
         found.is_elsewhere = False
         _command(match[1].split(" #")[0].split(), at, found)
+    elif (heading := _HEADING.match(stripped)) is not None:
+        found.asked_device = heading[1]
     elif stripped.startswith(("#", "//")) or _OTHER_COMMANDS.match(stripped):
         return
     elif _OTHER_PROMPT.match(stripped):

@@ -86,6 +86,10 @@ class Reading:
         }
 
 
+class NoRate(BadInput):
+    """No shaper says the link's rate."""
+
+
 def read(text: str, origin: str, dev: str | None, reverse_dev: str | None, rate: str | None) -> Reading:
     """Makes a scenario of a dump; `BadInput` where there is no qdisc in it, or nothing that says the link's rate."""
     found = dump.parse(text)
@@ -97,16 +101,18 @@ def read(text: str, origin: str, dev: str | None, reverse_dev: str | None, rate:
         if re.search(r"\btc\s+(-n|-netns)\b", text):
             raise BadInput(f"{origin}: has lines for namespaces (tc -n), a router each; expected the lines of one")
         raise BadInput(f"{origin}: no qdisc in it, expected text of tc -s qdisc show, JSON of tc -j, or tc lines{said}")
+    if found.untold:
+        raise BadInput(f"{origin}: {found.untold}; expected the ports' names above their lines, as by: {dump.recipe()}")
     forward = _choose(devices, dev, found, origin)
     back = _choose_reverse(devices, reverse_dev, forward, found, origin)
     port = _port(forward, found)
     rate_bps = q.rate(rate) if rate is not None else port.rate_bps
-    if rate_bps is None:
-        raise BadInput(
-            f"{origin}: no shaper {_on(port.device)}says the link's rate{_hint(found, port)}; expected --rate, as in "
-            "--rate 100mbit"
-        )
     other = _port(back, found) if back is not None else None
+    for each in (port, other):
+        if each is not None and each.rate_bps is None and rate is None:
+            _refuse_without_classes(each.device, found, origin)
+    if rate_bps is None:
+        raise NoRate(f"{origin}: no shaper {_on(forward)}says the link's rate; expected --rate, as in --rate 100mbit")
     used = [each.emulator for each in (port, other) if each is not None]
     for node in found.nodes:
         if node.kind == "netem" and "rate" in node.words and all(node is not each for each in used):
@@ -134,9 +140,12 @@ def _on(device: str) -> str:
     return f"on {device} " if device else ""
 
 
-def _hint(found: Dump, port: Port) -> str:
-    has_htb = any(node.kind == "htb" for node in found.nodes if node.device == port.device)
-    return " (htb's is in tc class show)" if has_htb else ""
+def _refuse_without_classes(device: str, found: Dump, origin: str) -> None:
+    """Says how to show the classes of a port that htb shapes, and those of the others."""
+    ports = list(dict.fromkeys(node.device for node in found.nodes if node.kind == "htb"))
+    if device in ports:
+        shown = dump.recipe(list(filter(None, ports)) or dump.PORTS)
+        raise BadInput(f"{origin}: htb shapes {_on(device)}at a rate that its classes say; expected them too: {shown}")
 
 
 # ---- which port ----
