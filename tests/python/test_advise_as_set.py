@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from aqmlab.advice import advising, candidates, costs, lines, question, words
+from aqmlab import units
+from aqmlab.advice import advising, candidates, costs, lines, question, situation, words
 from aqmlab.advice.candidates import TODAY
 from aqmlab.cli import invoke
 from aqmlab.errors import BadInput
@@ -67,6 +68,24 @@ def test_a_dump_that_shapes_nothing_is_refused_in_a_line(tmp_path: Path, text: s
     assert "have.txt" in str(refused.value) and "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("line", ["ethernet", "dsl", "atm"])
+def test_the_script_that_advise_writes_is_what_is_set(tmp_path: Path, line: str) -> None:
+    asked = question.read("1mbit", "256kbit", access=line, platform="linux")
+    for one in candidates.of("linux", line, 0.08):
+        made = lines.file(asked, one)
+        if made is None:
+            continue
+        script = tmp_path / made[0]
+        script.write_text(made[1], encoding="utf-8")
+        found = question.read("1mbit", "256kbit", access=line, platform="linux", have=script).configured
+        assert found is not None
+        shaped = situation.router(asked, one, situation.margin(asked, one))
+        rates = tuple(units.rate_bps(shaped[key], key) for key in ("rate", "reverse_rate"))
+        assert found.rates_bps == rates and found.down["kind"] == shaped["qdisc"]["kind"], one.name
+        assert found.link["overhead"] == f"{asked.access.overhead_bytes}b", one.name
+        assert [note for note in found.notes if "'nat' of cake" not in note] == [], one.name
+
+
 NAMESPACE = """
 ip link add lan type veth peer name far-lan && ip link add wan type veth peer name far-wan || exit 77
 for port in lan wan; do ip link set $port up; done
@@ -94,7 +113,9 @@ def test_what_the_recipe_shows_of_a_kernel_is_what_the_script_set(tmp_path: Path
         pytest.skip("left out: veth")
     assert ran.returncode == 0, ran.stderr
     now = question.read("1mbit", "256kbit", platform="linux", have=tmp_path / "now.txt").configured
-    assert now is not None and now.notes == () and now.rates_bps == (950e3, 243.2e3)
+    wanted = question.read("1mbit", "256kbit", platform="linux", have=script).configured
+    assert now is not None and wanted is not None and now.notes == ()
+    assert (now.link, now.rates_bps) == (wanted.link, wanted.rates_bps)
 
 
 def test_what_is_set_now_races_with_the_others(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -203,6 +203,42 @@ def test_a_second_root_of_a_port_that_is_not_named_is_refused(second):
         link_of(json.dumps(pair[:1]) + "\n" + json.dumps(pair[1:]) + "\n")
 
 
+SCRIPT = """#!/bin/sh
+set -eu
+: "${LAN:=lan}" "${RATE:=2}"    # the port towards the users
+WAN="wan0"; # that towards the line
+TC=/sbin/tc
+export UP=${RATE}mbit
+frame() {    # of each packet
+    if ip link show dev "$1" | grep -q ether; then echo stab overhead -14 linklayer ethernet; fi
+}
+undo() {
+    for port in "$LAN" "$WAN"; do tc qdisc delete dev "$port" root 2>/dev/null || true; done
+}
+if [ "${1:-}" = undo ]; then undo; exit; fi
+$TC qdisc add dev "$LAN" root handle 1: $(frame "$LAN") htb default 1
+$TC class add dev "$LAN" parent 1: classid 1:1 htb rate "${DOWN:-20}mbit" overhead 18 || exit 1
+$TC qdisc add dev "$LAN" parent 1:1 handle 10: fq_codel limit 900 >/dev/null 2>&1
+tc qdisc add dev ${WAN} root handle 1: $(frame $WAN) tbf rate $UP burst 5kb limit 50kb
+"""
+
+
+def test_a_script_is_read_with_what_it_sets_its_variables_to():
+    link, found = link_of(SCRIPT)
+    assert (link["rate"], link["reverse_rate"], link["overhead"]) == ("20mbit", "2mbit", "18b")
+    assert (link["qdisc"]["limit"], link["reverse_qdisc"]["kind"]) == ("900p", "bfifo")
+    assert "# lan: forward\n# wan0: reverse\n" in found.text
+    assert found.notes == ("wan0: its overhead of 0 bytes is left aside, for 18",)
+
+
+def test_what_nobody_sets_in_a_script_stands_as_it_is_and_is_named():
+    _, found = link_of("#!/bin/sh\ntc qdisc add dev $PORT root tbf rate $RATE burst 5kb limit 50kb\n", rate="1mbit")
+    assert any("$RATE" in note for note in found.notes) and "rate $RATE" not in found.text
+    loop = "for each in a b; do tc qdisc add dev $each root cake; done\n"
+    _, found = link_of("#!/bin/sh\ntc qdisc add dev eth0 root cake bandwidth 1mbit\n" + loop)
+    assert found.notes == ("line 3: 'for': expected lines of tc qdisc show, tc class show, or tc qdisc add",)
+
+
 @pytest.mark.parametrize(
     "line, qdisc",
     [

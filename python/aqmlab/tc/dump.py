@@ -9,7 +9,7 @@ shows to be asked for, or that a comment of one word above them names.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from aqmlab import units
 from aqmlab.tc import meant, table
 from aqmlab.tc.quantities import Raw, finite
+from aqmlab.tc.shell import Shell, words_of
 
 CLASSES = ("qdisc", "class")
 
@@ -27,6 +28,7 @@ _PROMPT = re.compile(r"^(?:.*?[#$%>]\s+)??(?:sudo\s+(?:-\S+\s+)*)?(?:\S*/)?tc\s+
 _OTHER_COMMANDS = re.compile(r"^(?:sudo\s+)?(?:\S*/)?(ip|sysctl|ethtool|modprobe|ssh|exit)\b")
 _OTHER_PROMPT = re.compile(r"^(?:[#$%>]|\[?[\w.-]+[@:]\S*?( \S+\])?[#$%>])(?:\s|$)")
 _HEADING = re.compile(r"^#+\s*([\w.@-]{1,15}):?$")
+_SETTING = re.compile(r"\btc\s+(?:-\S+\s+)*(?:qdisc|class)\s+(?:add|replace|change|link)\b")
 _LOOP = re.compile(r"^(?:.*?[#$%>]\s+)?for \w+ in \$\(seq 1 (\d+)\); do (.*); done$")
 _WHOLE = re.compile(r"-?\d+")
 _SUBSTITUTION = re.compile(r"\$\([^)]*\)")
@@ -87,6 +89,7 @@ class Dump:
     """The port that the command before the lines at hand asked for, if a prompt or a comment shows it."""
     untold: str = ""
     """The first line that may be of one port or another."""
+    shell: Shell = field(default_factory=lambda: Shell(""))
 
     def note(self, line: int, what: str) -> None:
         """Remembers, once, what was not understood."""
@@ -113,7 +116,7 @@ def number(read_it: Callable[[Raw], float], node: Node, word: str, found: Dump, 
 
 def parse(text: str) -> Dump:
     """Reads what was pasted."""
-    found = Dump()
+    found = Dump(shell=Shell(text))
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     position = 0
     while position < len(lines):
@@ -181,15 +184,19 @@ def _line(line: str, at: int, found: Dump) -> None:
     if words[0] in CLASSES and line[0] not in " \t":
         found.is_elsewhere = False
         _shown(words, at, found)
-    elif words[0] == "deleted" and len(words) > 1 and words[1] in CLASSES:
+        return
+    stripped = found.shell.read(stripped)
+    if not stripped:
+        return
+    if words[0] == "deleted" and len(words) > 1 and words[1] in CLASSES:
         return
     elif (loop := _LOOP.match(stripped)) is not None:
         for command in loop[2].split(";"):
             if (match := _PROMPT.match(_SUBSTITUTION.sub("N", command.strip()))) is not None:
-                _command(match[1].split(), at, found, count=int(loop[1]))
+                _command(words_of(match[1]), at, found, count=int(loop[1]))
     elif (match := _PROMPT.match(stripped)) is not None:
         found.is_elsewhere = False
-        _command(match[1].split(" #")[0].split(), at, found)
+        _command(words_of(match[1]), at, found)
     elif (heading := _HEADING.match(stripped)) is not None:
         found.asked_device = heading[1]
     elif stripped.startswith(("#", "//")) or _OTHER_COMMANDS.match(stripped):
@@ -203,7 +210,7 @@ def _line(line: str, at: int, found: Dump) -> None:
             found.nodes[-1].statistics.append(stripped)
     elif found.nodes and not found.nodes[-1].is_command and words[0] in _arity(found.nodes[-1]):
         _words(words, found.nodes[-1], at, found)  # a terminal broke the line
-    elif not found.is_elsewhere:
+    elif not found.is_elsewhere and (not found.shell.is_script or _SETTING.search(stripped)):
         found.strange.append((at, words[0]))
 
 
@@ -315,7 +322,7 @@ def _share(text: str) -> float | None:
 # ---- command lines ----
 
 
-def _command(words: Sequence[str], at: int, found: Dump, count: int = 1) -> None:
+def _command(words: Iterable[str], at: int, found: Dump, count: int = 1) -> None:
     """`qdisc add dev eth0 root handle 1: stab ... red limit ...`; commands that show are passed over."""
     words = [w for w in words if not (w.startswith("-") and not w[1:].isdigit())]
     if not words or words[0] not in CLASSES or len(words) < 2 or words[1] in ("del", "delete"):
