@@ -203,6 +203,13 @@ def test_a_second_root_of_a_port_that_is_not_named_is_refused(second):
         link_of(json.dumps(pair[:1]) + "\n" + json.dumps(pair[1:]) + "\n")
 
 
+def test_of_two_ports_that_are_alike_each_is_said():
+    both = "".join(f"# {port}\n" + shown_of(950) for port in ("lan", "wan"))
+    assert "\n# wan has the same:\n#   Sent 0 bytes" in link_of(both, dev="lan", reverse_dev="wan")[1].text
+    silent = re.sub(" Sent .*\n", "", both)
+    assert "\n# wan has the same\n[link.qdisc]\n" in link_of(silent, dev="lan", reverse_dev="wan")[1].text
+
+
 SCRIPT = """#!/bin/sh
 set -eu
 : "${LAN:=lan}" "${RATE:=2}"    # the port towards the users

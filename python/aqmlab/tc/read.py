@@ -502,7 +502,8 @@ def _reading(port: Port, back: Port | None, rate_bps: float, found: Dump, origin
             continue
         lines = [f"  {line}" for line in each.statistics]
         if key == "reverse_qdisc" and each.qdisc == port.qdisc:
-            comments.setdefault("link.qdisc" if port.qdisc else "link", []).extend([f"{each.device}:", *lines])
+            said = f"{each.device or 'the other port'} has the same{':' if lines else ''}"
+            comments.setdefault("link.qdisc" if port.qdisc else "link", []).extend([said, *lines])
             continue
         if each.qdisc:
             link[key] = each.qdisc
