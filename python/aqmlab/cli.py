@@ -1,7 +1,7 @@
 """The `aqmlab` command.
 
 Results go to standard output, progress and complaints to standard error. Exit codes: 0 done, 1 a self-check failed,
-2 bad input, 3 this machine cannot do it, 130 stopped by Ctrl-C.
+2 bad input, 3 this machine cannot do it, 130 stopped by Ctrl-C, 141 whoever read the output went away.
 
 What a verb needs is loaded within it, so that help, lists and the completion of words come at once.
 """
@@ -406,13 +406,24 @@ def _every_verb(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: runs a verb, says in one line what was wrong, and exits."""
     with stopping.like_ctrl_c():
-        code = invoke(sys.argv[1:] if arguments is None else arguments)
+        code = stopping.printed(invoke(sys.argv[1:] if arguments is None else arguments))
     stopping.ended()
     sys.exit(code)
 
 
 def invoke(arguments: Sequence[str]) -> int:
     """Runs a verb; the answer is the exit code."""
+    try:
+        return _invoke(arguments)
+    except BrokenPipeError:
+        return stopping.UNREAD
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # typer and rich end the process then
+            return stopping.UNREAD
+        raise
+
+
+def _invoke(arguments: Sequence[str]) -> int:
     try:
         with doubts_said(), brought.permission(), of_command_line():
             return int(command_of(app, arguments)(list(arguments), prog_name="aqmlab", standalone_mode=False) or 0)

@@ -2,16 +2,25 @@
 
 Being told to end by a batch system or by a terminal that is closed (SIGTERM, SIGHUP) is Ctrl-C too: what is under way
 is tidied away, and a line says what is kept. What is ignored (nohup) stays so.
+
+Whoever reads what is printed may go away too, as `head` does. Python then has BrokenPipeError where others are ended by
+SIGPIPE; the exit code is the same.
 """
 
 import contextlib
 import os
+import select
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 EXIT_CODE = 130
+UNREAD = 128 + signal.SIGPIPE
+"""What a shell says of a program that SIGPIPE ended."""
+UNPRINTED = 3
+"""As of whatever else this machine cannot do."""
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 USUAL = (signal.SIG_DFL, signal.default_int_handler)
 
@@ -48,6 +57,33 @@ def like_ctrl_c() -> Iterator[None]:
 def _interrupt(number: int, frame: Any) -> None:
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+def nobody_reads() -> bool:
+    """Whether nobody reads standard output or standard error any more."""
+    asked = select.poll()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # none, closed, or no file
+            asked.register(stream.fileno(), 0)
+    return any(event & select.POLLERR for _, event in asked.poll(0))
+
+
+def printed(code: int) -> int:
+    """Prints what is left to print; the answer is the exit code, another one than 0 where that fails."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError as error:
+            is_unread = isinstance(error, BrokenPipeError)
+            if not is_unread and stream is sys.stdout:
+                os.write(2, f"aqmlab: {error}\n".encode())
+            code = code or (UNREAD if is_unread else UNPRINTED)
+            # Python tries once more when it ends.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+    return code
 
 
 def ended() -> None:

@@ -1,12 +1,16 @@
 import io
 import json
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 import fake_native
-from aqmlab import cli, engine
+from aqmlab import cli, engine, stopping
 from aqmlab.command import explanations, terminal
 
 
@@ -186,3 +190,61 @@ def test_ctrl_c_when_nothing_was_run_says_that_it_stopped(small, tmp_path, capsy
     monkeypatch.setattr(api, "run", stopping)
     assert cli.invoke(["run", str(small), "-o", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err == "aqmlab: stopped\n"
+
+
+DEMO = """
+duration = "2s"
+warmup = "1s"
+link = {rate = "1mbit", qdisc = {kind = "pfifo"}}
+traffic = [{kind = "bulk"}]
+"""
+
+
+def ended_with(words, output, unbuffered, **options):
+    """The exit code of the command, and what it complained of."""
+    done = subprocess.run(
+        [sys.executable, "-m", "aqmlab", *words],
+        stdout=output,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        timeout=120,
+        **options,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", [["--version"], ["run", "--help"], ["run", "demo.toml", "-o", "out"]])
+def test_who_goes_away_before_all_is_printed_is_no_failed_check(words, unbuffered, tmp_path):
+    (tmp_path / "demo.toml").write_text(DEMO)
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        assert ended_with(words, write, unbuffered, cwd=tmp_path) == (141, "")
+    finally:
+        os.close(write)
+    if words[0] == "run" and "-o" in words:
+        assert (tmp_path / "out/summary.json").is_file()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="left out: a disk that is full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_said_in_a_line_whenever_it_is_noticed(unbuffered):
+    with Path("/dev/full").open("w") as full:
+        code, said = ended_with(["--version"], full, unbuffered)
+    assert (code, said) == (3, "aqmlab: [Errno 28] No space left on device\n")
+
+
+def test_another_broken_pipe_than_that_of_the_output_is_said(small, tmp_path, capsys, monkeypatch):
+    from aqmlab import api
+
+    def breaking(*_, **__):
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(api, "run", breaking)
+    words = ["run", str(small), "-o", str(tmp_path / "out")]
+    assert cli.invoke(words) == 3
+    assert capsys.readouterr().err == "aqmlab: [Errno 32] Broken pipe\n"
+    monkeypatch.setattr(stopping, "nobody_reads", lambda: True)
+    assert cli.invoke(words) == stopping.UNREAD == 141

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 from typer.core import TyperGroup
 
+from aqmlab import stopping
 from aqmlab.command import completion
 from aqmlab.errors import BadInput, Doubt, Interrupted, one_line
 
@@ -124,6 +125,10 @@ class Stoppable(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt as stop:  # without words where nobody knows what is finished
             raise typer.Exit(complain(str(stop) or "stopped", Interrupted.exit_code)) from None
+        except BrokenPipeError as error:  # typer takes every one for that of a reader who went away
+            if stopping.nobody_reads():
+                raise
+            raise typer.Exit(complain(str(error), 3)) from None
 
 
 @contextlib.contextmanager
