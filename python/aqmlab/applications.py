@@ -88,13 +88,14 @@ def _unheard(one: Application, columns: Sequence[Column]) -> str:
 
 def _few(one: Application, columns: Sequence[Column]) -> str:
     """That shares say little where there are few of what is counted."""
-    words = {"pages": "pages", "exchanges": "exchanges", "calls": "calls, each way counted,"}.get(one.name)
-    if words is None:
+    word = {"pages": "page", "exchanges": "exchange", "calls": "call"}.get(one.name)
+    if word is None:
         return ""
     found = [sum(one.samples(run, blocks(run, one)).size for run in column.result.runs) for column in columns]
     if min(found) >= FEWEST:
         return ""
     count = f"{min(found)}" if min(found) == max(found) else f"{min(found)} to {max(found)}"
+    words = f"{word}{'' if count == '1' else 's'}{', each way counted,' if one.name == 'calls' else ''}"
     of_each = " of each variant" if len(columns) > 1 else ""
     return f"Shares say little here: {count} {words}{of_each} in all."
 

@@ -3,7 +3,9 @@
 import csv
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -315,3 +317,21 @@ def test_variants_of_which_no_frame_came_have_no_curve_and_the_caption_says_so(t
     else:
         assert drawn == []
     page.write(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "counts", "said"),
+    [
+        ("calls", (1, 1), "1 call, each way counted, of each variant in all."),
+        ("calls", (2, 2), "2 calls, each way counted, of each variant in all."),
+        ("calls", (0, 1), "0 to 1 calls, each way counted, of each variant in all."),
+        ("pages", (1,), "1 page in all."),
+        ("exchanges", (3, 5), "3 to 5 exchanges of each variant in all."),
+    ],
+)
+def test_few_of_them_are_counted_in_words_that_fit(name: str, counts: tuple[int, ...], said: str) -> None:
+    (one,) = [one for one in applications.APPLICATIONS if one.name == name]
+    counted = replace(one, samples=lambda run, _: np.zeros(run.count))
+    runs = [SimpleNamespace(count=count, scenario={"traffic": []}) for count in counts]
+    columns = [SimpleNamespace(result=SimpleNamespace(runs=[run])) for run in runs]
+    assert applications._few(counted, columns) == f"Shares say little here: {said}"  # type: ignore[arg-type]
