@@ -4,8 +4,9 @@ nice -n 19 python benches/advice.py benches/judged.jsonl --links 200        # go
 python benches/advice.py benches/judged.jsonl --table
 
 Each link is drawn by its own number. `advise` chooses with few rounds. Then every candidate runs on seeds that the race
-has not seen, and those that may be the best run once more, with the choice, on three times as many that nobody has
-seen. How far the choice's mean is below the best one's there is what the choice cost. The best mean of several is too
+has not seen, and those that may be the best run once more, with the choice and today's queue, on three times as many
+that nobody has seen. How far the choice's mean is below the best one's there is what the choice cost, and how far
+today's queue is below it what leaving everything would cost. The best mean of several is too
 high by its own noise; because few are left, and on many seeds, that is little. Where the cost exceeds what the advice
 stated, the choice is outside of its own interval; whether the search itself is sure of that is said beside it, by a
 paired t-interval.
@@ -65,7 +66,8 @@ class Judged:
     cost: float
     """Of the choice, by the search."""
     today: float
-    """What it would cost to leave all as it is."""
+    """What it would cost to leave all as it is. In the files of `benches` it is of the first seeds of the search,
+    beside the best of these: today's queue ran on the others only where it might be the best, or was chosen."""
     stated: float
     sure: bool
     """Whether the search is sure that the cost exceeds what was stated."""
@@ -76,6 +78,13 @@ class Judged:
     def within(self) -> bool:
         """Whether the cost is within what was stated."""
         return self.cost <= self.stated
+
+    @property
+    def of_today(self) -> float:
+        """What it would cost to leave all as it is, of the same seeds as the cost wherever these have it."""
+        if self.chosen == candidates.TODAY:
+            return self.cost
+        return 0.0 if self.best == candidates.TODAY else self.today
 
 
 def drawn(seed: int, number: int) -> Question:
@@ -152,12 +161,13 @@ def judged(asked: Question, number: int, words: argparse.Namespace) -> Judged:
     names = [one.name for one in every]
     made = REALITIES[words.reality]
     first = searched(asked, every, range(words.rounds), made)
-    means = first.mean(axis=0)
-    chosen = names.index(found.race.first)
+    chosen, today = names.index(found.race.first), names.index(candidates.TODAY)
     left = finalists(first, chosen)
-    final = searched(asked, [every[place] for place in left], range(words.rounds, (1 + FINAL) * words.rounds), made)
-    ahead = final - final[:, [left.index(chosen)]]
-    best = int(ahead.mean(axis=0).argmax())
+    # What there is today runs with them, and is the best only if it may be.
+    run = [*left, *({today} - {*left})]
+    final = searched(asked, [every[place] for place in run], range(words.rounds, (1 + FINAL) * words.rounds), made)
+    ahead = final - final[:, [run.index(chosen)]]
+    best = int(ahead.mean(axis=0)[: len(left)].argmax())
     cost, stated = float(ahead[:, best].mean()), found.race.shortfall()
     return Judged(
         number=number,
@@ -166,7 +176,7 @@ def judged(asked: Question, number: int, words: argparse.Namespace) -> Judged:
         chosen=names[chosen],
         best=names[left[best]],
         cost=cost,
-        today=float(means.max() - means[names.index(candidates.TODAY)]),
+        today=float((final[:, best] - final[:, run.index(today)]).mean()),
         stated=stated,
         sure=cost - (half_width(ahead[:, best]) or 0.0) > stated,
         tied=names[left[best]] in found.race.running,
@@ -234,7 +244,7 @@ def say(found: Sequence[Judged], words: argparse.Namespace) -> None:
     print("|--:|---|---|---|---|--:|--:|--:|")
     for one in found:
         cells = (one.number, one.link, one.platform, one.chosen, one.best)
-        print(f"| {' | '.join(map(str, cells))} | {one.cost:.3f} | {one.today:.3f} | {one.stated:.3f} |")
+        print(f"| {' | '.join(map(str, cells))} | {one.cost:.3f} | {one.of_today:.3f} | {one.stated:.3f} |")
     if not found:
         return
     search = f"a search of {words.rounds} on other seeds, {FINAL * words.rounds} more of those that may be the best"
@@ -245,7 +255,7 @@ def say(found: Sequence[Judged], words: argparse.Namespace) -> None:
         ("sure", "the choice is outside, and the search is sure of it"),
     ):
         print(f"- {what}: {sum(getattr(one, attribute) for one in found)} of {len(found)}")
-    for attribute, what in (("cost", "cost"), ("today", "cost of today's queue"), ("stated", "stated")):
+    for attribute, what in (("cost", "cost"), ("of_today", "cost of today's queue"), ("stated", "stated")):
         values = [getattr(one, attribute) for one in found]
         print(f"- {what}: median {statistics.median(values):.4f}, largest {max(values):.4f}")
 
