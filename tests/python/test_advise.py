@@ -529,11 +529,15 @@ def test_it_says_what_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> No
     assert invoke([*asked, "--access", "lte"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "as it is not known: the line has the rates that were said, and loses no packets itself." in shown
-    assert "What changes if the shaper is 10 % too fast is in the table." in shown and "change if" in shown
+    assert (
+        "What changes if the shaper is set to 2.2 Mb/s down and 1.1 Mb/s up, 10 % above what was said of the line, is "
+        "in the table." in shown
+    )
+    assert "change if shaped to 2.2 Mb/s down," in shown
     assert "changes were guessed, not measured" in shown and "What yours does is not known here." in shown
     assert invoke([*asked, "--rate-error", "0", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert "too fast" not in found["not_known"][0] and "people who browse: 1 to 1" not in found["not_known"][0]
+    assert "the shaper is" not in found["not_known"][0] and "people who browse: 1 to 1" not in found["not_known"][0]
     assert any("one that loses nothing by itself" in line for line in found["not_known"])
 
 
@@ -562,3 +566,13 @@ def test_runs_that_are_all_alike_say_nothing_of_others():
     assert advising.over([0.5, 0.5, 0.5]).half_width is None
     assert advising.over([0.5, 0.5, 0.6]).half_width > 0
     assert advising.over([None, 0.5]).value == 0.5
+
+
+def test_help_names_what_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(["advise", "--help"]) == 0
+    shown = re.sub(r"[\s│]+", " ", capsys.readouterr().out)
+    (keys,) = re.findall(r"in TOML: ([\w, ]+)\.", shown)
+    assert set(keys.split(", ")) == set(question.Mix.__dataclass_fields__)
+    ends = [units.rate_text(end) for end in (question.SLOWEST_BPS, question.FASTEST_BPS)]
+    assert f"as 50mbit; {' to '.join(ends)}." in shown and f"as 10mbit; {ends[0]} up to" in shown
+    assert f"by default {advising.FEWEST_ROUNDS} to {advising.MOST_ROUNDS}," in shown

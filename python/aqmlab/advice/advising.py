@@ -41,7 +41,27 @@ RATE_ERROR = 0.1
 
 WRONG_ROUNDS = 6
 
+FEWEST_JUDGED = 6
+"""Rounds of which a difference is said to be for better or worse. Five are all of one sign once in 16 times by chance
+alone, whatever they are distributed like."""
+
 SILENT = Silent()
+
+
+@dataclass(frozen=True)
+class Worth:
+    """A figure of today and of the first, and how far apart they are: all three of the same rounds."""
+
+    today: Interval | None
+    first: Interval | None
+    difference: Interval | None
+    rounds: int
+    """Those in which both have the figure."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a program."""
+        found = {"today": self.today, "first": self.first, "difference": self.difference}
+        return {**{key: one and one.as_dict() for key, one in found.items()}, "rounds": self.rounds}
 
 
 @dataclass
@@ -106,6 +126,24 @@ class Advice:
     def difference(self, name: str, figure: Figure) -> Interval | None:
         """Its difference to what there is today, run by run."""
         return _difference(self.rows[name], self.rows[TODAY], figure)
+
+    def worth(self, figure: Figure) -> Worth:
+        """What the first is worth beside today, of the rounds in which both have the figure.
+
+        Where somebody waits for one page before the next, a slow queue has rounds in which none is begun: the mean of
+        each over rounds of its own would compare different evenings.
+        """
+        rows = zip(self.rows[TODAY], self.rows[self.race.first], strict=False)
+        pairs = [(row.get(figure.key), other.get(figure.key)) for row, other in rows]
+        both = [(a, b) for a, b in pairs if a is not None and b is not None]
+        today, first = [a for a, _ in both], [b for _, b in both]
+        return Worth(over(today), over(first), over([b - a for a, b in both]), len(both))
+
+    @property
+    def too_fast_bps(self) -> tuple[int, int]:
+        """The rates down and up of the shaper that is too fast: above the line's, however far below it is advised."""
+        above = 1 + self.rate_error
+        return round(self.question.down_bps * above), round(self.question.up_bps * above)
 
     def harm(self, figure: Figure) -> Interval | None:
         """What a shaper set too fast changes of the first."""

@@ -2,16 +2,17 @@
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from aqmlab import units
 from aqmlab.advice import configured, costs, lines, situation
-from aqmlab.advice.advising import NEAR, Advice
+from aqmlab.advice.advising import FEWEST_JUDGED, NEAR, Advice
 from aqmlab.advice.applications import Figure
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.costs import Cost
 from aqmlab.advice.question import APPLICATIONS, Question
+from aqmlab.advice.race import Race
 from aqmlab.advice.verified import Verified
 from aqmlab.agreement.verdicts import AGREES, DIFFERS, UNDECIDED
 from aqmlab.results import readable
@@ -88,6 +89,14 @@ def _against_today(advice: Advice) -> list[str]:
 def _up(bound: float) -> str:
     """An upper bound of a score, rounded up: what is said holds."""
     return f"{math.ceil(bound * 1000 - 1e-9) / 1000:.3f}"
+
+
+def leads(race: Race) -> str:
+    """How sure the race is of its first by now."""
+    most = race.shortfall()
+    if most >= 1:
+        return "nothing is sure yet"
+    return f"the first is at most {_up(most)} below the best" if most > 0 else "with 95 % it is the best"
 
 
 def _down(bound: float) -> str:
@@ -226,8 +235,10 @@ def _shaped(advice: Advice) -> str:
 
 
 def _judged(figure: Figure, difference: Interval | None) -> str:
-    """`better`, `worse`, or nothing where the interval leaves a doubt."""
+    """`better`, `worse`, or nothing where the interval leaves a doubt, or is of too few rounds to be relied on."""
     if difference is None or difference.low <= 0 <= difference.high:
+        return ""
+    if difference.n < FEWEST_JUDGED or _is_wide(figure, difference):
         return ""
     return "better" if (difference.value > 0) == (figure.better > 0) else "worse"
 
@@ -242,21 +253,44 @@ SCALES = {
 
 
 TOO_FEW = "(too few runs)"
-"""Stands for an interval that is wider than anything the figure can be."""
+"""Stands for an interval that is longer, from end to end, than all that the figure can be."""
 
 
-def cell(figure: Figure, found: Interval | None, signed: bool = False) -> str:
-    """A value with its interval, in the application's unit."""
+def _is_wide(figure: Figure, found: Interval) -> bool:
+    least, most = figure.possible
+    return 2 * (found.half_width or 0.0) > most - least
+
+
+def cell(figure: Figure, found: Interval | None, signed: bool = False, digits: int | None = None) -> str:
+    """A value with its interval, in the application's unit.
+
+    `digits` after the point are those of the cells beside it; without, it has as many as it needs itself.
+    """
     if found is None:
         return "–"
-    least, most = figure.possible
-    width = found.half_width or 0.0
-    is_wide = width > most - least
-    size = max(abs(found.value), 0.0 if is_wide else width)
-    value = _number(figure, found.value, size, "+" if signed else "", width)
+    if digits is None:
+        digits = _digits(figure, found)
+    elif 0 < _width(figure, found) < 0.5 * 10**-digits:
+        # No width is said to be nothing, whatever the others have.
+        digits = _digits(figure, found)
+    value = _number(figure, found.value, digits, "+" if signed else "")
     if found.half_width is None:
         return value
-    return f"{value} {TOO_FEW if is_wide else f'± {_number(figure, width, size, width=width)}'}"
+    return f"{value} {TOO_FEW if _is_wide(figure, found) else f'± {_number(figure, found.half_width, digits)}'}"
+
+
+FIGURES_SHOWN = 4
+"""Of the largest number of some that stand side by side, so that a tiny one among them does not lengthen all."""
+
+
+def _together(figure: Figure, found: Iterable[Interval | None]) -> int:
+    """Digits after the point of cells that stand side by side: those of the one that needs most, within reason."""
+    there = [one for one in found if one is not None]
+    scale, _, usual = SCALES[figure.unit]
+    largest = max((abs(one.value) * scale for one in there), default=0.0)
+    before = 0 if largest < 1 else math.floor(math.log10(largest)) + 1
+    most = max((_digits(figure, one) for one in there), default=usual)
+    return max(usual, min(most, FIGURES_SHOWN - before))
 
 
 def bare(found: str) -> str:
@@ -264,14 +298,25 @@ def bare(found: str) -> str:
     return found.partition(" ±")[0].removesuffix(f" {TOO_FEW}")
 
 
-def _number(figure: Figure, value: float, size: float, sign: str = "", width: float = 0.0) -> str:
-    """A value with as many digits as one of this size should have: two that count of a small rate, one of a width."""
+def _width(figure: Figure, found: Interval) -> float:
+    """Half of its interval, in the figure's unit."""
+    return (found.half_width or 0.0) * SCALES[figure.unit][0]
+
+
+def _digits(figure: Figure, found: Interval) -> int:
+    """Digits after the point that a value needs by itself: two that count of a small rate, one of a width."""
     scale, _, digits = SCALES[figure.unit]
-    if 0 < width * scale < 0.5 * 10**-digits:
-        digits = min(math.ceil(-math.log10(width * scale)), 4)
-    if figure.unit == "bps" and 0 < size * scale < 0.1:
-        digits = min(1 - math.floor(math.log10(size * scale)), 4)
-    text = f"{value * scale:{sign}.{digits}f}"
+    width = _width(figure, found)
+    size = max(abs(found.value) * scale, 0.0 if _is_wide(figure, found) else width)
+    if 0 < width < 0.5 * 10**-digits:
+        digits = min(math.ceil(-math.log10(width)), 4)
+    if figure.unit == "bps" and 0 < size < 1:
+        digits = max(digits, min(1 - math.floor(math.log10(size)), 4))
+    return digits
+
+
+def _number(figure: Figure, value: float, digits: int, sign: str = "") -> str:
+    text = f"{value * SCALES[figure.unit][0]:{sign}.{digits}f}"
     # What rounds to nothing is neither more nor less.
     return text.replace("-", "−") if text.strip("+-0.") else text.lstrip("+-")
 
@@ -288,21 +333,48 @@ def title(figure: Figure) -> str:
 
 
 def worth(advice: Advice) -> list[dict[str, Any]]:
-    """What the first is worth, a row for each figure."""
-    first = advice.race.first
-    return [
-        {
-            "key": one.key,
-            "title": title(one),
-            "today": cell(one, advice.value(TODAY, one)),
-            "first": cell(one, advice.value(first, one)),
-            "difference": cell(one, advice.difference(first, one), signed=True),
-            "judged": _judged(one, advice.difference(first, one)),
-            "harm": cell(one, advice.harm(one), signed=True),
-            "harm_judged": _judged(one, advice.harm(one)),
-        }
-        for one in advice.figures
-    ]
+    """What the first is worth, a row for each figure; `of` and `harm_of` say of which rounds, where not of all."""
+    found = []
+    for one in advice.figures:
+        here, harm = advice.worth(one), advice.harm(one)
+        digits = _together(one, (here.today, here.first, here.difference, harm))
+        found.append(
+            {
+                "key": one.key,
+                "title": title(one),
+                "of": _of_rounds(here.rounds, advice.race.rounds),
+                "today": cell(one, here.today, digits=digits),
+                "first": cell(one, here.first, digits=digits),
+                "difference": cell(one, here.difference, signed=True, digits=digits),
+                "judged": _judged(one, here.difference),
+                "harm": cell(one, harm, signed=True, digits=digits),
+                "harm_of": "" if harm is None else _of_rounds(harm.n, len(advice.too_fast)),
+                "harm_judged": _judged(one, harm),
+            }
+        )
+    return found
+
+
+def _of_rounds(number: int, every: int) -> str:
+    return "" if number in (0, every) else f"in {number} of {every} rounds"
+
+
+def notes(advice: Advice) -> list[str]:
+    """What numbers of `worth` are of, where they are not of all rounds, a sentence each."""
+    rows, said = worth(advice), []
+    if any(row["of"] or row["harm_of"] for row in rows):
+        said.append(
+            "A row leaves out the rounds in which nobody asked for it under one of its queues. The table of all "
+            "candidates has all runs of each in which somebody did."
+        )
+    if advice.too_fast:
+        number = len(advice.too_fast)
+        said.append(f"The last column is of the first {number} rounds, beside {advice.race.first} as advised.")
+    counts = [advice.worth(one).rounds for one in advice.figures]
+    counts += [harm.n for one in advice.figures if (harm := advice.harm(one)) is not None]
+    if advice.race.first != TODAY and any(0 < count < FEWEST_JUDGED for count in counts):
+        said.append(f"Of fewer than {FEWEST_JUDGED} rounds nothing is marked ▲ or ▼.")
+    return said
 
 
 STATES = {
@@ -321,19 +393,25 @@ def states(advice: Advice) -> str:
 
 
 def field(advice: Advice) -> list[dict[str, Any]]:
-    """All candidates, the first first."""
+    """All candidates, the first first; `of` says of how many runs a cell is, where not of all."""
     race = advice.race
+    digits = {one.key: _together(one, [advice.value(name, one) for name in advice.ranking]) for one in advice.figures}
     return [
         {
             "name": name,
             "score": f"{race.mean(name):.3f}",
             "rounds": len(race.scores[name]),
             "state": advice.state(name),
-            "cells": [cell(one, advice.value(name, one)) for one in advice.figures],
+            "cells": [cell(one, advice.value(name, one), digits=digits[one.key]) for one in advice.figures],
+            "of": [_of_runs(advice.value(name, one), len(race.scores[name])) for one in advice.figures],
             "cost": _cost_cell(costs.of(advice.question, advice.candidate(name))),
         }
         for name in advice.ranking
     ]
+
+
+def _of_runs(found: Interval | None, every: int) -> str:
+    return "" if found is None or found.n == every else f"{found.n} run{'s' * (found.n != 1)}"
 
 
 def _cost_cell(cost: Cost | None) -> str:
@@ -401,7 +479,7 @@ def granted(advice: Advice) -> str:
     """What is taken for granted of the line."""
     said = "Taken for granted, as it is not known: the line has the rates that were said, and loses no packets itself."
     if advice.too_fast:
-        said = f"{said} What changes if the shaper is {wrong(advice)} is in the table."
+        said = f"{said} What changes if the shaper is {wrong(advice)}, is in the table."
     said += " Video calls are not in it: a call is one of audio, G.711."
     low, high = (units.say_rate(end) for end in JUDGED_BPS)
     if not JUDGED_BPS[0] <= advice.question.down_bps <= JUDGED_BPS[1]:
@@ -429,7 +507,19 @@ def weights(question: Question) -> str:
 
 def wrong(advice: Advice) -> str:
     """What the wrong setting is, or nothing where none was tried."""
-    return f"{advice.rate_error * 100:g} % too fast" if advice.too_fast else ""
+    if not advice.too_fast:
+        return ""
+    down, up = _wrong_rates(advice)
+    return f"set to {down} down and {up} up, {advice.rate_error * 100:g} % above what was said of the line"
+
+
+def wrong_head(advice: Advice) -> str:
+    """The same as the head of a column, a line each of three; nothing where none was tried."""
+    return "change if shaped\nto {} down,\n{} up".format(*_wrong_rates(advice)) if advice.too_fast else ""
+
+
+def _wrong_rates(advice: Advice) -> list[str]:
+    return [units.say_rate(rate) for rate in advice.too_fast_bps]
 
 
 def checks(question: Question, written: str) -> list[str]:
@@ -467,17 +557,21 @@ def verified(found: Verified) -> list[str]:
 
 def witnesses(found: Verified) -> list[dict[str, str]]:
     """What both say of the difference to today, a row for each figure."""
-    return [
-        {
-            "title": title(one.figure),
-            "simulated": cell(one.figure, one.simulated, signed=True),
-            "live": cell(one.figure, one.live, signed=True),
-            "gap": cell(one.figure, one.gap, signed=True),
-            "tolerance": "–" if one.tolerance is None else _number(one.figure, one.tolerance, one.tolerance),
-            "verdict": one.verdict or "–",
-        }
-        for one in found.findings
-    ]
+    rows = []
+    for one in found.findings:
+        tolerance = None if one.tolerance is None else Interval(one.tolerance, None, 1, "none")
+        digits = _together(one.figure, (one.simulated, one.live, one.gap, tolerance))
+        rows.append(
+            {
+                "title": title(one.figure),
+                "simulated": cell(one.figure, one.simulated, signed=True, digits=digits),
+                "live": cell(one.figure, one.live, signed=True, digits=digits),
+                "gap": cell(one.figure, one.gap, signed=True, digits=digits),
+                "tolerance": cell(one.figure, tolerance, digits=digits),
+                "verdict": one.verdict or "–",
+            }
+        )
+    return rows
 
 
 def _gain(advice: Advice) -> dict[str, float]:
@@ -526,7 +620,9 @@ def as_dict(advice: Advice, checked: Verified | None = None) -> dict[str, Any]:
             }
             for name in advice.ranking
         },
+        "worth": {one.key: advice.worth(one).as_dict() for one in advice.figures},
         "rate_error": advice.rate_error,
+        "too_fast_bps": list(advice.too_fast_bps) if advice.too_fast else None,
         "too_fast": {one.key: said(advice.harm(one)) for one in advice.figures} if advice.too_fast else None,
         "costs": {
             one.name: found.as_dict() for one in advice.candidates if (found := costs.of(question, one)) is not None

@@ -25,8 +25,8 @@ def add_to(app: typer.Typer) -> None:
 
 
 def advise(
-    down: Annotated[str, typer.Option(metavar="RATE", help="Rate towards the users, as 50mbit.")],
-    up: Annotated[str, typer.Option(metavar="RATE", help="Rate from them, as 10mbit.")],
+    down: Annotated[str, typer.Option(metavar="RATE", help="Rate towards the users, as 50mbit; 256kbit to 10gbit.")],
+    up: Annotated[str, typer.Option(metavar="RATE", help="Rate from them, as 10mbit; 256kbit up to that of --down.")],
     rtt: Annotated[
         str | None, typer.Option(metavar="TIME..TIME", help="Round trips to servers; 10ms..80ms if none is said.")
     ] = None,
@@ -34,7 +34,9 @@ def advise(
     users: Annotated[int | None, typer.Option(help="People who browse at the same time.")] = None,
     mix: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Who does what, in TOML: users, downloads, uploads, calls, games, bbr."),
+        typer.Option(
+            metavar="FILE", help="Who does what, in TOML: users, downloads, uploads, calls, games, bbr, video."
+        ),
     ] = None,
     capture: Annotated[
         Path | None,
@@ -69,13 +71,13 @@ def advise(
     ] = None,
     seed: Annotated[int, typer.Option(help="What is not known is drawn by it.", min=0)] = 1,
     rounds: Annotated[
-        int | None, typer.Option(help="Runs of each candidate at most; by default what a minute is enough for.", min=2)
+        int | None, typer.Option(help="Runs of each candidate at most; by default 6 to 40, fewer on fast links.", min=2)
     ] = None,
     rate_error: Annotated[
         float,
         typer.Option(
             metavar="PERCENT",
-            help="What if the shaper's rates are so much above the line's? 0: it is not tried.",
+            help="What if the shaper is set so much above --down and --up? 0: it is not tried.",
             min=0,
             max=100,
         ),
@@ -144,13 +146,13 @@ def _page(found: Advice, out: Path | None, checked: Verified | None) -> Path:
 
 def _provisional(race: Race) -> None:
     """A line for each look, on standard error: who leads, and how sure that is."""
+    from aqmlab.advice import words
+
     best = sorted(race.running, key=race.mean, reverse=True)
     leaders = ", ".join(f"{name} {race.mean(name):.2f}" for name in best[:3])
-    sure = (
-        f"the first is at most {race.shortfall():.2f} below the best" if race.shortfall() < 1 else "nothing is sure yet"
-    )
     complain(
-        f"after {race.rounds} of {race.looks[-1]} rounds {len(best)} of {len(race.names)} are left: {leaders}; {sure}",
+        f"after {race.rounds} of {race.looks[-1]} rounds {len(best)} of {len(race.names)} are left: {leaders}; "
+        f"{words.leads(race)}",
         0,
     )
 
@@ -166,21 +168,24 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
         out.print(line, soft_wrap=True)
     out.print()
     table = short_table()
-    wrong, is_other = words.wrong(found), found.first.settings is not None
+    wrong, is_other = words.wrong_head(found), found.first.settings is not None
     heads = [
         "",
         "today",
         *([found.race.first.replace(" ", "\n", 1), "difference"] if is_other else []),
-        *([f"change if\n{wrong}"] if wrong else []),
+        *([wrong] if wrong else []),
     ]
     for position, head in enumerate(heads):
         table.add_column(head, justify="right" if position else "left", no_wrap=True)
     marks = {"better": "▲", "worse": "▼", "": " "}
     for row in words.worth(found):
         other = [row["first"], f"{row['difference']} {marks[row['judged']]}"] if is_other else []
-        harm = [f"{row['harm']} {marks[row['harm_judged']]}"] if wrong else []
-        table.add_row(row["title"], row["today"], *other, *harm)
+        harm = [f"{row['harm']} {marks[row['harm_judged']]}{_below(row['harm_of'], '  ')}"] if wrong else []
+        table.add_row(f"{row['title']}{_below(row['of'])}", row["today"], *other, *harm)
     show(out, table)
+    for sentence in words.notes(found):
+        out.print(sentence)
+    out.print()
     table = short_table()
     for head in ("candidate", "score", "runs", ""):
         table.add_column(
@@ -202,6 +207,11 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
     out.print(written, soft_wrap=True)
     for check in words.checks(found.question, written):
         out.print(check, style="dim", soft_wrap=True)
+
+
+def _below(said: str, after: str = "") -> str:
+    """A second line of a cell, if there is something to say."""
+    return f"\n{said}{after}" if said else ""
 
 
 def _witnesses(out: Console, found: Verified) -> None:

@@ -1,7 +1,9 @@
 """An advice: what each candidate is to each application, with its interval."""
 
+from collections.abc import Sequence
 from functools import partial
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from aqmlab.advice import words
@@ -37,8 +39,8 @@ def _panels(advice: Advice, sheet: Sheet) -> Figure:
             continue
         one = advice.figures[position]
         scale = words.SCALES[one.unit][0]
-        for at, (name, colour) in enumerate(zip(names, colours, strict=True)):
-            found = advice.value(name, one)
+        values = [advice.value(name, one) for name in names]
+        for at, (found, colour) in enumerate(zip(values, colours, strict=True)):
             if found is None:
                 continue
             panel.errorbar(
@@ -50,11 +52,22 @@ def _panels(advice: Advice, sheet: Sheet) -> Figure:
                 markersize=sheet.points(5),
                 linewidth=sheet.points(1.6),
             )
+        _end(panel, one, scale, [found.value for found in values if found is not None])
         panel.set_title(words.title(one))
         is_left = position % across == 0
         panel.set_yticks(range(len(names)), names if is_left else [""] * len(names))
         panel.set_ylim(-0.6, len(names) - 0.4)
     return figure
+
+
+def _end(panel: Axes, one: Measure, scale: float, values: Sequence[float]) -> None:
+    """No tick stands where the measure cannot be; where all are at its least, the axis goes on to one of its unit."""
+    least, most = (end * scale for end in one.possible)
+    left, right = panel.get_xlim()
+    if values and all(value * scale == least for value in values):
+        left, right = least - 0.05, least + 1
+    panel.set_xlim(left, right)
+    panel.set_xticks([tick for tick in panel.get_xticks() if max(left, least) <= tick <= min(right, most)])
 
 
 def _drawn(one: Measure, found: Interval, scale: float) -> list[list[float]] | None:

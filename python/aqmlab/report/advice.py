@@ -37,6 +37,8 @@ def write(found: Advice, command: Sequence[str], folder: Path, verified: Verifie
             first=found.race.first,
             today=TODAY,
             wrong=words.wrong(found),
+            wrong_head=words.wrong_head(found),
+            notes=words.notes(found),
             worth=words.worth(found),
             headings=[words.title(one) for one in found.figures],
             rows=words.field(found),
