@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from aqmlab import engine, units
-from aqmlab.advice import access, advising, applications, candidates, costs, lines, question, situation, words
+from aqmlab.advice import access, advising, applications, candidates, cells, costs, lines, question, situation, words
 from aqmlab.advice.applications import FIGURES
 from aqmlab.advice.candidates import TODAY
 from aqmlab.cli import invoke
@@ -329,16 +329,16 @@ def test_rounds_follow_from_what_is_carried_not_from_the_clock() -> None:
 
 def test_cells_have_the_units_of_their_application() -> None:
     values = {"mos": 4.25, "share": 0.5, "s": 0.05, "bps": 5e7}
-    said = [words.cell(one, applications_interval(values[one.unit])) for one in FIGURES]
+    said = [cells.cell(one, applications_interval(values[one.unit])) for one in FIGURES]
     assert said == ["4.25", "50", "50", "50.0", "50.0"]
 
 
 def test_small_rates_have_digits_and_minus_is_a_minus() -> None:
     rate, mos = (next(one for one in FIGURES if one.unit == unit) for unit in ("bps", "mos"))
     intervals = [advising.Interval(value, width, 2, "runs") for value, width in ((4300, 700), (-2e5, 6.3e6), (0, 0))]
-    assert [words.cell(rate, one) for one in intervals] == ["0.0043 ± 0.0007", "−0.2 ± 6.3", "0.0 ± 0.0"]
-    assert words.cell(mos, advising.Interval(-0.641, 0.05, 2, "runs"), signed=True) == "−0.64 ± 0.05"
-    assert words.cell(mos, advising.Interval(-0.001, 0.05, 2, "runs"), signed=True) == "0.00 ± 0.05"
+    assert [cells.cell(rate, one) for one in intervals] == ["0.0043 ± 0.0007", "−0.2 ± 6.3", "0.0 ± 0.0"]
+    assert cells.cell(mos, advising.Interval(-0.641, 0.05, 2, "runs"), signed=True) == "−0.64 ± 0.05"
+    assert cells.cell(mos, advising.Interval(-0.001, 0.05, 2, "runs"), signed=True) == "0.00 ± 0.05"
 
 
 def applications_interval(value: float) -> advising.Interval:

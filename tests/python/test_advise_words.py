@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from aqmlab.advice import advising, applications, candidates, lines, question, situation, words
+from aqmlab.advice import advising, applications, candidates, cells, lines, question, situation, words
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.race import Race, looks
@@ -115,9 +115,9 @@ def test_numbers_say_no_more_than_is_so() -> None:
     assert [words._up(one) for one in (0.0001, 0.0121, 0.012, 0.0)] == ["0.001", "0.013", "0.012", "0.000"]
     assert [words._down(one) for one in (0.339, 0.34, 0.0099, 0.0004)] == ["0.33", "0.34", "0.009", "0.000"]
     pages, game = (one for one in applications.FIGURES if one.key in ("game_p99_s", "pages_in_2s"))
-    assert words.cell(game, Interval(-0.0004, 0.0001, 6, "runs"), signed=True) == "−0.4 ± 0.1"
-    assert words.cell(game, Interval(0.035, 0.003, 6, "runs")) == "35 ± 3"
-    assert words.cell(pages, Interval(0.991, 0.0012, 6, "runs")) == "99.1 ± 0.1"
+    assert cells.cell(game, Interval(-0.0004, 0.0001, 6, "runs"), signed=True) == "−0.4 ± 0.1"
+    assert cells.cell(game, Interval(0.035, 0.003, 6, "runs")) == "35 ± 3"
+    assert cells.cell(pages, Interval(0.991, 0.0012, 6, "runs")) == "99.1 ± 0.1"
 
 
 def test_what_is_set_now_is_compared_over_the_rounds_that_it_ran() -> None:
@@ -308,7 +308,7 @@ def test_no_interval_is_drawn_beyond_what_can_be() -> None:
         (game, 0.4, 0.9, [[400.0], [600.0]]),
         (down, 5e6, 8e6, [[5.0], [8.0]]),
     ):
-        found = drawing._drawn(figure, Interval(value, width, 6, "runs"), words.SCALES[figure.unit][0])
+        found = drawing._drawn(figure, Interval(value, width, 6, "runs"), cells.SCALES[figure.unit][0])
         assert found is not None
         assert [end for side in found for end in side] == pytest.approx([end for side in drawn for end in side])
     assert drawing._drawn(mos, Interval(4.0, None, 1, "none"), 1.0) is None
@@ -367,9 +367,9 @@ def test_calls_are_said_to_be_of_audio() -> None:
 )
 def test_an_interval_wider_than_its_scale_is_too_few_runs(key, value, width, signed, said) -> None:
     figure = next(one for one in applications.FIGURES if one.key == key)
-    cell = words.cell(figure, Interval(value, width, 2, "runs"), signed)
-    assert cell == said
-    assert words.bare(cell) == said.split()[0]
+    said_of_it = cells.cell(figure, Interval(value, width, 2, "runs"), signed)
+    assert said_of_it == said
+    assert cells.bare(said_of_it) == said.split()[0]
 
 
 def test_screen_and_page_say_so_of_two_runs_far_apart(tmp_path: Path) -> None:
@@ -407,7 +407,7 @@ def test_a_row_is_of_the_rounds_that_both_have(tmp_path: Path) -> None:
     found = with_pages(advised(OF_SOME, {TODAY: 2.0, "cake": 4.0}), SOME)
     (pages,) = [row for row in words.worth(found) if row["key"] == "pages_in_2s"]
     # 0.2 / 6 and 5.1 / 6. CAKE's own seven have 5.2 / 7, today's seven 0.2 / 7.
-    assert [words.bare(pages[key]) for key in ("today", "first", "difference")] == ["3", "85", "+82"]
+    assert [cells.bare(pages[key]) for key in ("today", "first", "difference")] == ["3", "85", "+82"]
     assert pages["of"] == "in 6 of 8 rounds" and pages["judged"] == "better"
     assert [row["of"] for row in words.worth(found) if row["key"] != "pages_in_2s"] == [""] * 4
     worth = words.as_dict(found)["worth"]["pages_in_2s"]
@@ -415,7 +415,7 @@ def test_a_row_is_of_the_rounds_that_both_have(tmp_path: Path) -> None:
     assert worth["first"]["value"] - worth["today"]["value"] == pytest.approx(worth["difference"]["value"])
     # The table of all candidates says what it has of each.
     first, today = words.field(found)
-    assert words.bare(first["cells"][1]) == "74" and first["of"] == ["", "7 runs", "", "", ""] == today["of"]
+    assert cells.bare(first["cells"][1]) == "74" and first["of"] == ["", "7 runs", "", "", ""] == today["of"]
     (left_out,) = [one for one in words.notes(found) if "leaves out" in one]
     page = report.write(found, COMMAND, tmp_path / "mine").read_text(encoding="utf-8")
     soup = BeautifulSoup(page, "html.parser")
@@ -492,17 +492,17 @@ def test_cells_beside_each_other_have_the_same_digits() -> None:
         ]
     found.rows["cake"][0] = {**found.rows["cake"][0], "down_bps": 6e5}
     for row in words.worth(found)[3:]:
-        cells = " ".join(row[key] for key in ("today", "first", "difference"))
-        assert len({len(number.partition(".")[2]) for number in re.findall(r"\d+\.\d+", cells)}) == 1, cells
-        assert not re.search(r"± 0\.0*( |$)", cells), cells
+        shown = " ".join(row[key] for key in ("today", "first", "difference"))
+        assert len({len(number.partition(".")[2]) for number in re.findall(r"\d+\.\d+", shown)}) == 1, shown
+        assert not re.search(r"± 0\.0*( |$)", shown), shown
     for column in (3, 4):
-        values = [words.bare(row["cells"][column]) for row in words.field(found)]
+        values = [cells.bare(row["cells"][column]) for row in words.field(found)]
         assert len({len(one.partition(".")[2]) for one in values}) == 1, values
     # One that is next to nothing does not lengthen those that are not, and no width is nothing.
     down = applications.FIGURES[3]
     beside = [Interval(value, None, 6, "none") for value in (31.5e6, 4300)]
-    assert [words.cell(down, one, digits=words._together(down, beside)) for one in beside] == ["31.50", "0.00"]
-    assert words.cell(down, Interval(31.5e6, 2000, 6, "runs"), digits=2) == "31.500 ± 0.002"
+    assert [cells.cell(down, one, digits=cells.together(down, beside)) for one in beside] == ["31.50", "0.00"]
+    assert cells.cell(down, Interval(31.5e6, 2000, 6, "runs"), digits=2) == "31.500 ± 0.002"
 
 
 @pytest.mark.parametrize(
@@ -529,8 +529,8 @@ def test_no_axis_has_a_number_that_the_figure_cannot_be(films: tuple[float, floa
     drawn = drawing._panels(found, Sheet())
     panels = {panel.get_title(): panel for panel in drawn.axes}
     for one in found.figures:
-        ticks = panels[words.title(one)].get_xticks()
-        ends = [end * words.SCALES[one.unit][0] for end in one.possible]
+        ticks = panels[cells.title(one)].get_xticks()
+        ends = [end * cells.SCALES[one.unit][0] for end in one.possible]
         assert len(ticks) > 1 and ends[0] <= min(ticks) and max(ticks) <= ends[1], one.key
     stalls_at = panels["stalls of a film an hour"].get_xticks()
     assert stalls_at[0] == 0 and stalls_at[-1] == last

@@ -2,11 +2,11 @@
 
 import math
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from aqmlab import units
-from aqmlab.advice import configured, costs, lines, situation
+from aqmlab.advice import cells, configured, costs, lines, situation
 from aqmlab.advice.advising import FEWEST_JUDGED, NEAR, Advice
 from aqmlab.advice.applications import Figure
 from aqmlab.advice.candidates import TODAY
@@ -238,98 +238,9 @@ def _judged(figure: Figure, difference: Interval | None) -> str:
     """`better`, `worse`, or nothing where the interval leaves a doubt, or is of too few rounds to be relied on."""
     if difference is None or difference.low <= 0 <= difference.high:
         return ""
-    if difference.n < FEWEST_JUDGED or _is_wide(figure, difference):
+    if difference.n < FEWEST_JUDGED or cells.is_wide(figure, difference):
         return ""
     return "better" if (difference.value > 0) == (figure.better > 0) else "worse"
-
-
-SCALES = {
-    "share": (100.0, "%", 0),
-    "mos": (1.0, "", 2),
-    "s": (1e3, "ms", 0),
-    "bps": (1e-6, "Mb/s", 1),
-    "per_hour": (1.0, "", 0),
-}
-
-
-TOO_FEW = "(too few runs)"
-"""Stands for an interval that is longer, from end to end, than all that the figure can be."""
-
-
-def _is_wide(figure: Figure, found: Interval) -> bool:
-    least, most = figure.possible
-    return 2 * (found.half_width or 0.0) > most - least
-
-
-def cell(figure: Figure, found: Interval | None, signed: bool = False, digits: int | None = None) -> str:
-    """A value with its interval, in the application's unit.
-
-    `digits` after the point are those of the cells beside it; without, it has as many as it needs itself.
-    """
-    if found is None:
-        return "–"
-    if digits is None:
-        digits = _digits(figure, found)
-    elif 0 < _width(figure, found) < 0.5 * 10**-digits:
-        # No width is said to be nothing, whatever the others have.
-        digits = _digits(figure, found)
-    value = _number(figure, found.value, digits, "+" if signed else "")
-    if found.half_width is None:
-        return value
-    return f"{value} {TOO_FEW if _is_wide(figure, found) else f'± {_number(figure, found.half_width, digits)}'}"
-
-
-FIGURES_SHOWN = 4
-"""Of the largest number of some that stand side by side, so that a tiny one among them does not lengthen all."""
-
-
-def _together(figure: Figure, found: Iterable[Interval | None]) -> int:
-    """Digits after the point of cells that stand side by side: those of the one that needs most, within reason."""
-    there = [one for one in found if one is not None]
-    scale, _, usual = SCALES[figure.unit]
-    largest = max((abs(one.value) * scale for one in there), default=0.0)
-    before = 0 if largest < 1 else math.floor(math.log10(largest)) + 1
-    most = max((_digits(figure, one) for one in there), default=usual)
-    return max(usual, min(most, FIGURES_SHOWN - before))
-
-
-def bare(found: str) -> str:
-    """A cell without what it says of its interval."""
-    return found.partition(" ±")[0].removesuffix(f" {TOO_FEW}")
-
-
-def _width(figure: Figure, found: Interval) -> float:
-    """Half of its interval, in the figure's unit."""
-    return (found.half_width or 0.0) * SCALES[figure.unit][0]
-
-
-def _digits(figure: Figure, found: Interval) -> int:
-    """Digits after the point that a value needs by itself: two that count of a small rate, one of a width."""
-    scale, _, digits = SCALES[figure.unit]
-    width = _width(figure, found)
-    size = max(abs(found.value) * scale, 0.0 if _is_wide(figure, found) else width)
-    if 0 < width < 0.5 * 10**-digits:
-        digits = min(math.ceil(-math.log10(width)), 4)
-    if figure.unit == "bps" and 0 < size < 1:
-        digits = max(digits, min(1 - math.floor(math.log10(size)), 4))
-    return digits
-
-
-def _number(figure: Figure, value: float, digits: int, sign: str = "") -> str:
-    text = f"{value * SCALES[figure.unit][0]:{sign}.{digits}f}"
-    # What rounds to nothing is neither more nor less.
-    return text.replace("-", "−") if text.strip("+-0.") else text.lstrip("+-")
-
-
-def head(figure: Figure) -> str:
-    """The title of a narrow column, with its unit below."""
-    return f"{figure.short}\n{SCALES[figure.unit][1]}"
-
-
-def title(figure: Figure) -> str:
-    """What a figure is called, with its unit."""
-    unit = SCALES[figure.unit][1]
-    return f"{figure.title}, {unit}" if unit else figure.title
 
 
 def worth(advice: Advice) -> list[dict[str, Any]]:
@@ -337,17 +248,17 @@ def worth(advice: Advice) -> list[dict[str, Any]]:
     found = []
     for one in advice.figures:
         here, harm = advice.worth(one), advice.harm(one)
-        digits = _together(one, (here.today, here.first, here.difference, harm))
+        digits = cells.together(one, (here.today, here.first, here.difference, harm))
         found.append(
             {
                 "key": one.key,
-                "title": title(one),
+                "title": cells.title(one),
                 "of": _of_rounds(here.rounds, advice.race.rounds),
-                "today": cell(one, here.today, digits=digits),
-                "first": cell(one, here.first, digits=digits),
-                "difference": cell(one, here.difference, signed=True, digits=digits),
+                "today": cells.cell(one, here.today, digits=digits),
+                "first": cells.cell(one, here.first, digits=digits),
+                "difference": cells.cell(one, here.difference, signed=True, digits=digits),
                 "judged": _judged(one, here.difference),
-                "harm": cell(one, harm, signed=True, digits=digits),
+                "harm": cells.cell(one, harm, signed=True, digits=digits),
                 "harm_of": "" if harm is None else _of_rounds(harm.n, len(advice.too_fast)),
                 "harm_judged": _judged(one, harm),
             }
@@ -395,14 +306,16 @@ def states(advice: Advice) -> str:
 def field(advice: Advice) -> list[dict[str, Any]]:
     """All candidates, the first first; `of` says of how many runs a cell is, where not of all."""
     race = advice.race
-    digits = {one.key: _together(one, [advice.value(name, one) for name in advice.ranking]) for one in advice.figures}
+    digits = {
+        one.key: cells.together(one, [advice.value(name, one) for name in advice.ranking]) for one in advice.figures
+    }
     return [
         {
             "name": name,
             "score": f"{race.mean(name):.3f}",
             "rounds": len(race.scores[name]),
             "state": advice.state(name),
-            "cells": [cell(one, advice.value(name, one), digits=digits[one.key]) for one in advice.figures],
+            "cells": [cells.cell(one, advice.value(name, one), digits=digits[one.key]) for one in advice.figures],
             "of": [_of_runs(advice.value(name, one), len(race.scores[name])) for one in advice.figures],
             "cost": _cost_cell(costs.of(advice.question, advice.candidate(name))),
         }
@@ -560,14 +473,14 @@ def witnesses(found: Verified) -> list[dict[str, str]]:
     rows = []
     for one in found.findings:
         tolerance = None if one.tolerance is None else Interval(one.tolerance, None, 1, "none")
-        digits = _together(one.figure, (one.simulated, one.live, one.gap, tolerance))
+        digits = cells.together(one.figure, (one.simulated, one.live, one.gap, tolerance))
         rows.append(
             {
-                "title": title(one.figure),
-                "simulated": cell(one.figure, one.simulated, signed=True, digits=digits),
-                "live": cell(one.figure, one.live, signed=True, digits=digits),
-                "gap": cell(one.figure, one.gap, signed=True, digits=digits),
-                "tolerance": cell(one.figure, tolerance, digits=digits),
+                "title": cells.title(one.figure),
+                "simulated": cells.cell(one.figure, one.simulated, signed=True, digits=digits),
+                "live": cells.cell(one.figure, one.live, signed=True, digits=digits),
+                "gap": cells.cell(one.figure, one.gap, signed=True, digits=digits),
+                "tolerance": cells.cell(one.figure, tolerance, digits=digits),
                 "verdict": one.verdict or "–",
             }
         )

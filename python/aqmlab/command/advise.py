@@ -158,7 +158,7 @@ def _provisional(race: Race) -> None:
 
 
 def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
-    from aqmlab.advice import lines, words
+    from aqmlab.advice import cells, lines, words
     from aqmlab.command.tables import short_table, show
 
     out.print(words.link(found.question), style="bold", soft_wrap=True)
@@ -192,10 +192,10 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
             head, justify="left" if head in ("candidate", "") else "right", vertical="bottom", no_wrap=True
         )
     for one in found.figures:
-        table.add_column(words.head(one), justify="right", no_wrap=True)
+        table.add_column(cells.head(one), justify="right", no_wrap=True)
     for row in words.field(found):
-        cells = [words.bare(cell) for cell in row["cells"]]
-        table.add_row(row["name"], row["score"], str(row["rounds"]), row["state"], *cells)
+        bare = [cells.bare(cell) for cell in row["cells"]]
+        table.add_row(row["name"], row["score"], str(row["rounds"]), row["state"], *bare)
     show(out, table)
     out.print(words.states(found))
     if checked is not None:

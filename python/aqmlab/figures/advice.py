@@ -6,7 +6,7 @@ from functools import partial
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from aqmlab.advice import words
+from aqmlab.advice import cells
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.applications import Figure as Measure
 from aqmlab.advice.candidates import TODAY
@@ -38,7 +38,7 @@ def _panels(advice: Advice, sheet: Sheet) -> Figure:
             panel.set_visible(False)
             continue
         one = advice.figures[position]
-        scale = words.SCALES[one.unit][0]
+        scale = cells.SCALES[one.unit][0]
         values = [advice.value(name, one) for name in names]
         for at, (found, colour) in enumerate(zip(values, colours, strict=True)):
             if found is None:
@@ -53,7 +53,7 @@ def _panels(advice: Advice, sheet: Sheet) -> Figure:
                 linewidth=sheet.points(1.6),
             )
         _end(panel, one, scale, [found.value for found in values if found is not None])
-        panel.set_title(words.title(one))
+        panel.set_title(cells.title(one))
         is_left = position % across == 0
         panel.set_yticks(range(len(names)), names if is_left else [""] * len(names))
         panel.set_ylim(-0.6, len(names) - 0.4)

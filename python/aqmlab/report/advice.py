@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from aqmlab import engine, figures
-from aqmlab.advice import lines, situation, words
+from aqmlab.advice import cells, lines, situation, words
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.verified import Verified
@@ -40,7 +40,7 @@ def write(found: Advice, command: Sequence[str], folder: Path, verified: Verifie
             wrong_head=words.wrong_head(found),
             notes=words.notes(found),
             worth=words.worth(found),
-            headings=[words.title(one) for one in found.figures],
+            headings=[cells.title(one) for one in found.figures],
             rows=words.field(found),
             costs=words.cost(found),
             verified=[] if verified is None else words.verified(verified),
