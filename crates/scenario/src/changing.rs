@@ -66,7 +66,7 @@ pub(crate) fn read(section: &Section<'_>, start: Likeness) -> Result<(Option<Pat
             if let Some(entry) = section.get("period") {
                 return Err(entry.expected("no period beside states: they follow each other at random"));
             }
-            let states = read_states(&states, start)?;
+            let states = read_states(section, &states, start)?;
             let first = states[0].conditions;
             Ok((Some(Pattern::Chain(states)), first))
         }
@@ -163,7 +163,7 @@ fn read_schedule(section: &Section<'_>, entry: &Entry<'_>, start: Likeness) -> R
     Ok(Pattern::Schedule { start: start.conditions, moments, period })
 }
 
-fn read_states(entry: &Entry<'_>, start: Likeness) -> Result<Vec<State>, Error> {
+fn read_states(section: &Section<'_>, entry: &Entry<'_>, start: Likeness) -> Result<Vec<State>, Error> {
     /// The most states: more than any table of such models has.
     const MOST_STATES: usize = 1000;
     let list = entry.list(STATES)?;
@@ -195,7 +195,31 @@ fn read_states(entry: &Entry<'_>, start: Likeness) -> Result<Vec<State>, Error> 
         })?;
         Ok(State { conditions, stay, to })
     };
-    list.iter().map(state).collect()
+    let states: Vec<State> = list.iter().map(state).collect::<Result<_, _>>()?;
+    refuse_idle(section, &list, start.conditions, states[0].conditions)?;
+    Ok(states)
+}
+
+/// Refuses what a link says of itself where each of its states says another.
+fn refuse_idle(
+    section: &Section<'_>,
+    states: &[Entry<'_>],
+    start: [Condition; 2],
+    first: [Condition; 2],
+) -> Result<(), Error> {
+    let differing = [
+        ("rate", start[0].rate != first[0].rate),
+        ("reverse_rate", start[1].rate != first[1].rate),
+        ("delay", start[0].delay != first[0].delay),
+        ("reverse_delay", start[1].delay != first[1].delay),
+    ];
+    for (key, differs) in differing {
+        let Some(entry) = section.get(key).filter(|_| differs) else { continue };
+        if states.iter().all(|state| state.section(STATES).is_ok_and(|table| table.get(key).is_some())) {
+            return Err(entry.expected("no such key beside states that all have it, or what the first of them has"));
+        }
+    }
+    Ok(())
 }
 
 /// Writes the keys of [`read`].

@@ -217,6 +217,14 @@ fn one_line_says_what_is_wrong() {
             "s.toml:2: link.states.1.to = [0, 0]: expected a weight for each of the 2 states, at least one above zero",
         ),
         (
+            link(
+                "rate = '9mbit'\nstates = [{ rate = '1mbit', stay = '1s', to = [0, 1] }, { rate = '2mbit', stay = '1s', \
+                 to = [1, 0] }]",
+            ),
+            "s.toml:2: link.rate = \"9mbit\": expected no such key beside states that all have it, or what the first \
+             of them has",
+        ),
+        (
             link("period = '10s'"),
             "s.toml:2: link.period = \"10s\": expected no such key on a link without a schedule or states",
         ),

@@ -108,8 +108,7 @@ impl Sender {
 
     /// Notes what `segment` acknowledges and reports, and tells the repair and the controller what is delivered.
     fn note_deliveries(&mut self, segment: &Segment, config: &Config, now: Time) -> Arrived {
-        let before =
-            Before { in_flight: self.outstanding.pipe_segments(), ever_lost: self.outstanding.ever_lost() };
+        let before = Before { in_flight: self.outstanding.pipe_segments(), ever_lost: self.outstanding.ever_lost() };
         self.outstanding.begin(now, Self::echo_of(segment, config));
         let reported = self.outstanding.sacked_bytes();
         let reported_records = self.outstanding.sacked_records();
