@@ -2,9 +2,11 @@
 lost. Needs the compiled engine."""
 
 import json
+import math
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy
 import polars as pl
 import pytest
 
@@ -74,6 +76,18 @@ def test_a_way_without_a_return_is_refused(link, tmp_path):
             COUNTS.format(body="pass", how="").replace("(50,", "('20 parsecs',"),
             "mine.py:10: parameter: '20 parsecs': expected a number, or a text such as 5ms",
         ),
+        (COUNTS.format(body="pass", how="(source=3)"), "mine.py:12: Mine: source: 3: expected a text"),
+        (COUNTS.format(body="pass", how="(year=-1)"), "Mine: year: -1: expected a whole number, from 0 to 9999"),
+        (COUNTS.format(body="pass", how="(marks='no')"), "Mine: marks: 'no': expected True or False"),
+        (COUNTS.format(body="pass", how="(gauges=['seen'])"), "Mine: gauges: .'seen'.: expected fields and what they"),
+        (
+            COUNTS.format(body="pass", how="").replace("seen = 0", "B = aqmlab.cause(7)"),
+            "Mine.B: doc: 7: expected a",
+        ),
+        (
+            COUNTS.format(body="pass", how="").replace("seen = 0", "seen = 2**70"),
+            r"mine.py:12: Mine.seen: 1180591620717411303424: expected a whole number of 64 bits, or a fraction",
+        ),
         (COUNTS.format(body="pass", how="(tick=5)"), "Mine: tick: 5: expected a time, as in @aqmlab.law"),
         (
             COUNTS.format(body="pass", how="").replace("(50,", "('5ms',"),
@@ -90,6 +104,84 @@ def test_what_is_no_law_is_refused(link, tmp_path, text, said):
     (tmp_path / "mine.py").write_text(text)
     with pytest.raises(BadInput, match=said):
         run(link, str(tmp_path / "mine.py"))
+
+
+@pytest.mark.parametrize("declare", [aqmlab.law, aqmlab.discipline])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("-1", "default: -1: expected a whole number, from 0 to 9007199254740992"),
+        ("-3, low=-10, high=10", "low: -10: expected a whole number, at least 0"),
+        ("10**30", f"default: {10**30}: expected a whole number, from 0 to 9007199254740992"),
+        ("10**400", f"default: {str(10**400)[:20]}"),
+        ("2**53 + 1, high=2**60", "default: 9007199254740993: expected a whole number, from 0 to 9007199254740992"),
+        ("5, low=10", "default: 5: expected a whole number, from 10 to 9007199254740992"),
+        ("5.0, high=3.0", "default: 5.0: expected a number, at most 3.0"),
+        ("5.0, low='1ms'", "low: '1ms': expected a number, as the default 5.0 is"),
+        ("'5ms', low='1b'", "low: '1b': expected a time, as the default '5ms' is"),
+        ("float('nan')", "default: nan: expected a finite number"),
+        ("5.0, low=float('nan')", "low: nan: expected a number"),
+        ("'-5ms'", "default: '-5ms': expected a time, from 0s to 1000s"),
+        ("'5000000000b'", "default: '5000000000b': expected a size in whole bytes, from 0b to 65535b"),
+        ("'1e400s'", "default: '1e400s': expected a time, from 0s to 1000s"),
+        ("'1.1kb'", "default: '1.1kb': expected a size in whole bytes, from 0b to 65535b"),
+        ("'0bit'", "default: '0bit': expected a rate, from 1bit to 1tbit"),
+        ("numpy.int64(-5)", "default: np.int64(-5): expected a whole number, from 0"),
+        ("5, 7", "doc: 7: expected a text"),
+        ("5, unit=3", "unit: 3: expected a text"),
+        ("None", "None: expected a number, or a text such as 5ms, 170hz, 10mbit or 1500b"),
+        ("(1, 2)", "(1, 2): expected a number, or a text such as"),
+        ("5j", "5j: expected a number, or a text such as"),
+    ],
+)
+def test_a_parameter_is_refused_as_it_is_written(tmp_path, capsys, declare, given, said):
+    path = own(tmp_path)
+    declared = path.read_text().replace("aqmlab.law", f"aqmlab.{declare.__name__}").replace("(50,", f"({given})  # ")
+    path.write_text(declared.replace("import aqmlab\n", "import numpy\n\nimport aqmlab\n"))
+    for verb in ("explain", "check"):
+        assert cli.invoke([verb, str(path)]) == 2
+        told = capsys.readouterr().err
+        assert told.startswith(f"aqmlab: {path}:12: parameter: {said}") and told.count("\n") == 1, told
+    with pytest.raises(BadInput, match=r"^parameter: "):
+        eval(f"aqmlab.parameter({given})", {"aqmlab": aqmlab, "numpy": numpy})
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "default", "low", "high"),
+    [
+        ("numpy.int64(5)", "integer", 5, 0, 2**53),
+        ("numpy.float32(0.5)", "number", 0.5, -math.inf, math.inf),
+        ("numpy.bool_(True)", "flag", 1, 0, 1),
+        ("-0.5, low=-1", "number", -0.5, -1, math.inf),
+        ("2**53, high=2**60", "integer", 2**53, 0, 2**53),
+        ("'100000b', high='1mb'", "size", 100_000, 0, 2**20),
+        ("'2.3mbit'", "rate", 2_300_000, 1, 1e12),
+        ("'5ms', low=0", "time", 5_000_000, 0, 1e12),
+    ],
+)
+def test_a_parameter_is_what_is_written(given, kind, default, low, high):
+    found = eval(f"aqmlab.parameter({given})", {"aqmlab": aqmlab, "numpy": numpy})
+    assert (found.kind, found.default, found.low, found.high) == (kind, default, low, high)
+
+
+@pytest.mark.parametrize(
+    ("begins", "lasts"),
+    [
+        ("numpy.float64(0.5)", "self.seen == 0.5"),
+        ("numpy.int64(3)", "self.seen == 3"),
+        ("float('inf')", "self.seen > 1e308"),
+        ("-(2**63)", "self.seen < -(2**62)"),
+        ("2**63 - 1", "self.seen > 2**62"),
+        ("True", "self.seen == 1"),
+    ],
+)
+@pytest.mark.parametrize("how", ["", "(compiled=False)"])
+def test_a_field_begins_as_the_number_that_is_written(link, tmp_path, begins, lasts, how):
+    path = own(tmp_path, f"return aqmlab.DROP if {lasts} else aqmlab.PASS", how)
+    text = path.read_text().replace("self.seen += 1", "pass").replace("seen = 0", f"seen = {begins}")
+    path.write_text(text.replace("import aqmlab\n", "import numpy\n\nimport aqmlab\n"))
+    forward = run(link, str(path), duration="3s").summary["forward"]
+    assert forward["offered_packets"] == forward["dropped_packets"] > 10
 
 
 @pytest.mark.parametrize(
@@ -384,6 +476,25 @@ def test_a_library_that_breaks_its_process_is_named(link, tmp_path):
     assert (tmp_path / "out/pfifo/manifest.json").exists()
     with pytest.raises(Misbehaved, match=r"was ended by SIGSEGV .* it ran the code of breaks \("):
         list(sweep.Processes(1).each(of_a_sweep(link, made), Silent()))
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("", "mine: decides nothing: expected on_arrival or on_departure, which answer a verdict"),
+        (".params_count = 3,", "says params_count = 3 and has params = NULL: expected 3 of them, or 0"),
+    ],
+)
+def test_a_table_in_c_that_lacks_what_it_says_is_refused(tmp_path, table, said):
+    (tmp_path / "mine.c").write_text(
+        '#include "aqmlab_law.h"\nstatic const struct aqmlab_law law = {.version = AQMLAB_LAW_VERSION, '
+        f'.name = "mine", {table} .tick_param = -1}};\n'
+        "const struct aqmlab_law *aqmlab_law_table(void) { return &law; }\n"
+    )
+    made = library("mine", tmp_path, source=tmp_path / "mine.c")
+    with pytest.raises(BadInput) as refused:
+        brought.of_file(made)
+    assert str(refused.value) == f"{made}: {said}"
 
 
 def test_a_class_in_the_place_of_its_file_is_refused_with_a_hint(link, tmp_path):

@@ -80,7 +80,7 @@ pub struct Facts {
 pub enum Kind {
     /// A number; `double`.
     Number = 0,
-    /// A whole number from 0; `int64_t`.
+    /// A whole number from 0 to 2^53; `int64_t`.
     Integer = 1,
     /// `true` or `false`; `int64_t` 1 or 0.
     Flag = 2,
@@ -90,7 +90,7 @@ pub enum Kind {
     Frequency = 4,
     /// A rate such as `10mbit`; `int64_t`, in bits a second.
     Rate = 5,
-    /// A size such as `1500b`; `int64_t`, in bytes.
+    /// A size such as `1500b`; `int64_t`, in bytes, at most 2^32 - 1.
     Size = 6,
 }
 
@@ -108,9 +108,10 @@ pub struct Param {
     pub kind: u32,
     /// Where in the state the engine writes it, in bytes.
     pub offset: u32,
-    /// The default.
+    /// The default. What the kind cannot hold is refused: a number below 0 for any kind but a number, part of a
+    /// nanosecond, of a bit a second or of a byte.
     pub default_value: f64,
-    /// The smallest value.
+    /// The smallest value; minus infinity for none. Only a number may have one below 0.
     pub low: f64,
     /// The largest value; infinite for none.
     pub high: f64,
@@ -148,7 +149,8 @@ pub struct Cause {
 /// A call of a law with its state and facts. Calls that decide answer a verdict, all others 0.
 pub type Call = Option<extern "C" fn(state: *mut c_void, facts: *const Facts) -> i32>;
 
-/// A law: what it is called, what it needs, and what it does. Calls may be null.
+/// A law: what it is called, what it needs, and what it does. It has `on_arrival` or `on_departure`, which decide; any
+/// other call may be null.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Law {

@@ -100,6 +100,11 @@ impl Plan {
         let table = foreign.table();
         let name = foreign.text(table.name);
         check_name("the law's name", &name)?;
+        if !foreign.holds_packets() && table.on_arrival.is_none() && table.on_departure.is_none() {
+            return Err(format!(
+                "{name}: decides nothing: expected on_arrival or on_departure, which answer a verdict"
+            ));
+        }
         let mut params = Vec::new();
         for param in foreign.params() {
             let called = foreign.text(param.name);
@@ -260,26 +265,70 @@ fn parameter(foreign: &Foreign, param: &abi::Param, name: &str, source: &str) ->
     };
     // Ranges of times are kept in seconds.
     let scale = if kind == Kind::Time { 1e9 } else { 1.0 };
-    let least = if kind == Kind::Number { f64::NEG_INFINITY } else { 0.0 };
-    let range = if kind == Kind::Flag { Param::ANY } else { (param.low.max(least) / scale, param.high / scale) };
-    let default = value(kind, param.default_value);
+    let (least, most) = held(kind);
+    let range =
+        if kind == Kind::Flag { Param::ANY } else { (param.low.max(least) / scale, param.high.min(most) / scale) };
+    let (written, low, high) = (param.default_value, param.low, param.high);
     let unit = foreign.text(param.unit);
     let doc = foreign.text(param.doc);
     let doc = if unit.is_empty() { doc } else { format!("{} ({unit}).", doc.trim_end_matches('.')) };
     let param = Param {
         name: Text::from(name.to_owned()),
         kind,
-        default: default.to_string().into(),
+        default: Text::default(),
         range,
         doc: doc.into(),
         source: source.to_owned().into(),
     };
-    param.admit(&default).map_err(|expected| format!("the default is {default}: expected {expected}"))?;
-    Ok(param)
+    let kept = unit_of(kind);
+    let expected = if kind == Kind::Number { "a number" } else { "0 or more" };
+    for (what, bound) in [("low", low), ("high", high)] {
+        let is_open = what == "low" && bound == f64::NEG_INFINITY;
+        if kind != Kind::Flag && !is_open && (bound.is_nan() || bound < least.min(0.0)) {
+            return Err(format!("{what} is {bound}{kept}: expected {expected}"));
+        }
+    }
+    let default = value(kind, written).ok_or_else(|| match param.expected() {
+        expected if !written.is_finite() || written.fract() == 0.0 => {
+            format!("the default is {written}{kept}: expected {expected}")
+        }
+        expected => format!("the default is {written}{kept}, which is not whole: expected {expected}"),
+    })?;
+    param.admit(&default).map_err(|expected| format!("the default is {written}{kept}: expected {expected}"))?;
+    Ok(Param { default: default.to_string().into(), ..param })
 }
 
-fn value(kind: Kind, number: f64) -> Value {
+/// In what a table has numbers of a kind.
+fn unit_of(kind: Kind) -> &'static str {
     match kind {
+        Kind::Time => " ns",
+        Kind::Frequency => " hz",
+        Kind::Rate => " bit/s",
+        Kind::Size => " bytes",
+        _ => "",
+    }
+}
+
+/// The least and the greatest number of a kind that a scenario can say, as a table has them.
+fn held(kind: Kind) -> (f64, f64) {
+    match kind {
+        // Up to there each of them is a double.
+        Kind::Integer => (0.0, (1_u64 << 53) as f64),
+        Kind::Flag => (0.0, 1.0),
+        Kind::Time => (0.0, 1e15),
+        Kind::Rate => (1.0, 1e13),
+        Kind::Size => (0.0, f64::from(u32::MAX)),
+        Kind::Frequency => (0.0, f64::INFINITY),
+        _ => (f64::NEG_INFINITY, f64::INFINITY),
+    }
+}
+
+/// A number of a table as a value; `None` if no value of this kind is that number.
+fn value(kind: Kind, number: f64) -> Option<Value> {
+    let (least, most) = held(kind);
+    let is_whole = number.fract() == 0.0 || matches!(kind, Kind::Number | Kind::Frequency);
+    let is_held = is_whole && least <= number && number <= most;
+    is_held.then(|| match kind {
         Kind::Integer => Value::Integer(number as u64),
         Kind::Flag => Value::Flag(number != 0.0),
         Kind::Time => Value::Time(Span::from_ns(number as u64)),
@@ -287,7 +336,7 @@ fn value(kind: Kind, number: f64) -> Value {
         Kind::Rate => Value::Rate(Rate::from_bps(number as u64)),
         Kind::Size => Value::Size(number as u32),
         _ => Value::Number(number),
-    }
+    })
 }
 
 /// A value in the form in which it stands in the state.

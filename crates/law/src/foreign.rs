@@ -124,6 +124,14 @@ impl Foreign {
         if table.params_count.max(table.gauges_count).max(table.causes_count) > MOST_ROWS {
             return Err(format!("has more than {MOST_ROWS} parameters, gauges or causes"));
         }
+        let lists = [
+            ("params", table.params.is_null(), table.params_count),
+            ("gauges", table.gauges.is_null(), table.gauges_count),
+            ("causes", table.causes.is_null(), table.causes_count),
+        ];
+        if let Some((list, _, count)) = lists.into_iter().find(|&(_, is_null, count)| is_null && count > 0) {
+            return Err(format!("says {list}_count = {count} and has {list} = NULL: expected {count} of them, or 0"));
+        }
         if table.state_bytes as usize > LARGEST_STATE {
             return Err(format!("has a state of {} bytes: expected at most {LARGEST_STATE}", table.state_bytes));
         }

@@ -90,7 +90,7 @@ enum aqmlab_kind
    */
   AQMLAB_KIND_NUMBER = 0,
   /**
-   * A whole number from 0; `int64_t`.
+   * A whole number from 0 to 2^53; `int64_t`.
    */
   AQMLAB_KIND_INTEGER = 1,
   /**
@@ -110,7 +110,7 @@ enum aqmlab_kind
    */
   AQMLAB_KIND_RATE = 5,
   /**
-   * A size such as `1500b`; `int64_t`, in bytes.
+   * A size such as `1500b`; `int64_t`, in bytes, at most 2^32 - 1.
    */
   AQMLAB_KIND_SIZE = 6,
 };
@@ -145,11 +145,12 @@ typedef struct aqmlab_param {
    */
   uint32_t offset;
   /**
-   * The default.
+   * The default. What the kind cannot hold is refused: a number below 0 for any kind but a number, part of a
+   * nanosecond, of a bit a second or of a byte.
    */
   double default_value;
   /**
-   * The smallest value.
+   * The smallest value; minus infinity for none. Only a number may have one below 0.
    */
   double low;
   /**
@@ -271,7 +272,8 @@ typedef struct aqmlab_facts {
 typedef int32_t (*aqmlab_call)(void *state, const struct aqmlab_facts *facts);
 
 /**
- * A law: what it is called, what it needs, and what it does. Calls may be null.
+ * A law: what it is called, what it needs, and what it does. It has `on_arrival` or `on_departure`, which decide; any
+ * other call may be null.
  */
 typedef struct aqmlab_law {
   /**

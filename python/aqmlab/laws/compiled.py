@@ -308,10 +308,11 @@ def _doing(method: Any, state: Any, facts: Any) -> Any:
 
 def _prepare(declared: Declaration, state: Any, facts: Any, method: Any) -> Any:
     """Gives the fields what they begin with, once, and then does what the law's own `prepare` does."""
-    lines = [f"        self.{name} = {begins!r}" for name, begins in declared.state.items() if begins != 0]
+    begins = {f"begin_{name}": number for name, number in declared.state.items() if number != 0}
+    lines = [f"        self.{word.removeprefix('begin_')} = {word}" for word in begins]
     text = "\n".join(["def begin(self, link):", "    if self._begun == 0:", "        self._begun = 1", *lines])
     text += "\n    own(self, link)\n" if method is not None else "\n"
-    scope: dict[str, Any] = {"own": method}
+    scope: dict[str, Any] = {"own": method, **begins}
     exec(text, scope)
     with _refusing(declared, "prepare"):
         return _doing(_numba().njit(scope["begin"]), state, facts)

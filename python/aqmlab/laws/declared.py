@@ -7,11 +7,13 @@ loaded here: a declaration is read when a scenario names its file.
 import inspect
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any, TypeVar, overload
 
-from aqmlab import units
+from aqmlab import arguments, units
 from aqmlab.errors import BadInput
 
 PASS, DROP, MARK, SIGNAL = 0, 1, 2, 3
@@ -58,34 +60,96 @@ def parameter(
     """Declares a parameter of a law. The default says its kind: 0.5, 3, True, "5ms", "170hz", "10mbit" or "1500b".
 
     The law reads a time in whole nanoseconds, a rate in bits a second, a size in bytes, a frequency in hertz. `doc`
-    says what the parameter is for. `low` and `high` are the bounds of its values, written as the default is. `unit` is
-    the unit that `aqmlab explain` shows for a plain number. Raises `BadInput` if the default has no kind.
+    says what the parameter is for. `low` and `high` are the bounds of its values, written as the default is. Numbers of
+    numpy are numbers. A whole number is from 0 to 2**53, a fraction is any number, and a size ends at 65535 bytes
+    unless `high` says otherwise. `unit` is the unit that `aqmlab explain` shows for a plain number. Raises `BadInput`
+    if the default has no kind or is out of its bounds.
     """
+    for name, text in (("doc", doc), ("unit", unit)):
+        _check_text(f"parameter: {name}", text)
     kind, number = quantity(default)
-    for name, bound in (("low", low), ("high", high)):
-        if kind in _OF_UNIT.values() and bound is not None and not isinstance(bound, str) and bound != 0:
-            raise BadInput(f"parameter: {name}: {bound!r}: expected a text with a unit, as the default {default!r} has")
-    bounds = [None if bound is None else quantity(bound)[1] for bound in (low, high)]
-    least = -math.inf if kind == "number" else 0.1 if kind == "frequency" else 0.0
-    most = {"size": 65_535.0, "integer": 2.0**53, "time": 1e12, "rate": 1e12, "frequency": 1e6}.get(kind, math.inf)
-    return Parameter(
-        kind, number, least if bounds[0] is None else bounds[0], most if bounds[1] is None else bounds[1], doc, unit
-    )
+    ends = [implied if bound is None else bound for bound, implied in zip((low, high), _BOUNDS[kind], strict=True)]
+    least, most = (_bound(name, default, kind, bound) for name, bound in zip(("low", "high"), ends, strict=True))
+    if kind == "integer" and most > 2.0**53:  # up to there each of them is a double
+        most, ends[1] = 2.0**53, 2**53
+    # Whole numbers are compared as they are: one that is no double would become another.
+    exact = int(default) if kind == "integer" else number
+    if not least <= exact <= most or not math.isfinite(number) or (kind == "size" and number % 1):
+        word = _WORDS[kind] if math.isfinite(number) or kind != "number" else "a finite number"
+        raise BadInput(f"parameter: default: {default!r}: expected {word}{_between(*ends)}")
+    return Parameter(kind, number, least, most, doc, unit)
+
+
+_BOUNDS: Mapping[str, tuple[float | str, float | str]] = {
+    "number": (-math.inf, math.inf),
+    "integer": (0, 2**53),
+    "flag": (0, 1),
+    "time": ("0s", "1000s"),
+    "frequency": ("0.1hz", "1mhz"),
+    "rate": ("1bit", "1tbit"),
+    "size": ("0b", "65535b"),
+}
+"""The bounds of a parameter that declares none."""
+_WORDS = {
+    "number": "a number",
+    "integer": "a whole number",
+    "flag": "a number",
+    "time": "a time",
+    "frequency": "a frequency",
+    "rate": "a rate",
+    "size": "a size in whole bytes",
+}
+
+
+def _bound(name: str, default: Any, kind: str, bound: Any) -> float:
+    """A bound of a parameter as the interface has it."""
+    bound_kind, number = quantity(bound)
+    if kind in _OF_UNIT.values() and number != 0 and bound_kind not in _OF_UNIT.values():
+        raise BadInput(f"parameter: {name}: {bound!r}: expected a text with a unit, as the default {default!r} has")
+    if kind != "flag" and number != 0 and bound_kind != kind and {bound_kind, kind} != {"number", "integer"}:
+        raise BadInput(f"parameter: {name}: {bound!r}: expected {_WORDS[kind]}, as the default {default!r} is")
+    if math.isnan(number) or (kind not in ("number", "flag") and number < 0):
+        least = "" if kind in ("number", "flag") else ", at least 0"
+        raise BadInput(f"parameter: {name}: {bound!r}: expected {_WORDS[kind]}{least}")
+    return number
+
+
+def _between(low: float | str, high: float | str) -> str:
+    """What lies between two bounds, in words."""
+    if low == -math.inf:
+        return "" if high == math.inf else f", at most {high}"
+    return f", at least {low}" if high == math.inf else f", from {low} to {high}"
+
+
+def plain(value: Any) -> Any:
+    """A number of numpy's as Python's own; anything else as it is."""
+    numpy = sys.modules.get("numpy")
+    return value.item() if numpy is not None and isinstance(value, numpy.generic) else value
 
 
 def quantity(written: float | int | bool | str) -> tuple[str, float]:
     """What kind of parameter a default makes, and the number that the interface has for it."""
-    if isinstance(written, bool):
-        return "flag", float(written)
-    if isinstance(written, int):
-        return "integer", float(written)
-    if isinstance(written, float):
-        return "number", written
-    found = units.quantity(written)
+    one = plain(written)
+    if isinstance(one, bool):
+        return "flag", float(one)
+    if isinstance(one, Real):
+        try:
+            number = float(one)
+        except OverflowError:
+            number = math.inf if one > 0 else -math.inf  # type: ignore[operator]
+        return "integer" if isinstance(one, Integral) else "number", number
+    found = units.quantity(one) if isinstance(one, str) else None
     if found is None or found[1] not in _OF_UNIT:
         raise BadInput(f"parameter: {written!r}: expected a number, or a text such as 5ms, 170hz, 10mbit or 1500b")
     number, unit = found
-    return _OF_UNIT[unit], round(number * 1e9) if unit == "s" else number
+    if unit == "s":
+        number *= 1e9
+    return _OF_UNIT[unit], round(number) if unit in ("s", "bit/s") and math.isfinite(number) else number
+
+
+def _check_text(where: str, given: Any) -> None:
+    if not isinstance(given, str):
+        raise BadInput(f"{where}: {given!r}: expected a text")
 
 
 @dataclass(frozen=True)
@@ -227,7 +291,11 @@ def declared_by(
     holds: bool = False,
 ) -> Declaration:
     """What a class declares; `BadInput` if its gauges or its ticks make no sense."""
-    own = _own(cls)
+    own, state = _own(cls), _numbers(cls)
+    if compiled:  # as it is written it reckons with the same numbers
+        for key, number in state.items():
+            setattr(cls, key, number)
+    _check_words(cls, name=name, source=source, gauges=gauges, year=year, compiled=compiled, marks=marks, hosts=hosts)
     found = Declaration(
         cls,
         name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower(),
@@ -240,7 +308,7 @@ def declared_by(
         source,
         year,
         {key: item for key, item in own.items() if isinstance(item, Parameter)},
-        {key: item for key, item in own.items() if isinstance(item, bool | int | float)},
+        state,
         {key: item for key, item in own.items() if inspect.isfunction(item)},
         holds,
         {key: item for key, item in own.items() if isinstance(item, Cause)},
@@ -252,6 +320,7 @@ def declared_by(
             raise BadInput(f"{where}: gauges: {gauge}: expected one of {there}")
     kinds = {"EARLY": EARLY, "FORCED": FORCED, "OVERLOAD": OVERLOAD, **({"TAIL": TAIL} if holds else {})}
     for word, one in found.causes.items():
+        _check_text(f"{where}.{word}: doc", one.doc)
         if one.kind not in kinds.values():
             raise BadInput(f"{where}.{word}: kind: {one.kind!r}: expected aqmlab.{', aqmlab.'.join(kinds)}")
         setattr(cls, word, found.number_of(word))
@@ -263,6 +332,24 @@ def declared_by(
     if tick is not None and tick not in found.parameters and not _is_time(tick):
         raise BadInput(f"{where}: tick: {tick}: expected a time such as 15ms, or the name of a parameter")
     return found
+
+
+def _check_words(cls: type, name: Any, source: Any, gauges: Any, year: Any, **truths: Any) -> None:
+    """Refuses what the words of a decorator cannot be."""
+    where = f"{place_of(cls)}: {cls.__name__}"
+    for word, text in (("name", "" if name is None else name), ("source", source)):
+        _check_text(f"{where}: {word}", text)
+    if not isinstance(gauges, Mapping) or not all(isinstance(text, str) for pair in gauges.items() for text in pair):
+        example = '{"field": "What it is."}'
+        raise BadInput(f"{where}: gauges: {gauges!r}: expected fields and what they are, as in {example}")
+    arguments.whole(year, f"{where}: year", 0, 9999)
+    arguments.truths(**{f"{where}: {word}": truth for word, truth in truths.items()})
+
+
+def _numbers(cls: type) -> dict[str, Any]:
+    """The fields of a class that are plain numbers, those of numpy as Python's own."""
+    found = {key: plain(item) for key, item in _own(cls).items()}
+    return {key: item for key, item in found.items() if isinstance(item, bool | int | float)}
 
 
 def _own(cls: type) -> dict[str, Any]:
@@ -287,6 +374,12 @@ def _check(found: Declaration) -> None:
             )
     known = {*found.parameters, *found.state, *found.causes, *found.methods}
     if found.compiled:
+        for name, begins in found.state.items():
+            if isinstance(begins, int) and not -(2**63) <= begins < 2**63:
+                raise BadInput(
+                    f"{where}.{name}: {begins}: expected a whole number of 64 bits, or a fraction, as in {name} = "
+                    f"0.0; @aqmlab.law(compiled=False) takes anything"
+                )
         for name, item in own.items():
             if name not in known:
                 raise BadInput(
