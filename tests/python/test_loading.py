@@ -134,6 +134,11 @@ def test_what_the_reference_lists_is_there_after_the_import_alone():
     subprocess.run([sys.executable, "-c", REFERENCE, *names], env={"PYTHONPATH": str(ROOT / "python")}, check=True)
 
 
+def test_the_reference_has_every_name_of_the_package():
+    page = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    assert {*aqmlab.__all__, "comparison.Incomplete"} <= set(re.findall(r"aqmlab\.([\w.]+)", page))
+
+
 def test_the_function_stands_before_the_package_of_its_name():
     # Whatever of the package has been loaded by then.
     from aqmlab.live import runs
