@@ -56,6 +56,18 @@ def test_the_check_says_what_is_wrong_with_a_law(tmp_path, monkeypatch, capsys, 
         assert len(found["story"]) == 8 and "arrives" in found["story"][-1]
 
 
+@pytest.mark.parametrize(
+    ("when", "form"), [("self.every", "with a link"), ("packet.backlog_packets > 70 and packet.flow > 0", "with a l")]
+)
+def test_the_check_says_where_a_compiled_law_failed(tmp_path, capsys, when, form):
+    path = own(tmp_path, f"if {when}: self.seen = 5 // (packet.size - packet.size)", "(marks=False)")
+    code, found = checked(path, capsys)
+    line = path.read_text()[: path.read_text().index("5 //")].count("\n") + 1
+    said = f"; as it is written: ZeroDivisionError: integer division or modulo by zero ({path}:{line})"
+    assert code == 1 and found["problem"].endswith(said) and form in found["problem"], found["problem"]
+    assert found["how"] == "compiled" and found["problem"].startswith("the law mine failed")
+
+
 def test_the_check_finds_a_law_that_decides_otherwise_compiled(tmp_path, capsys):
     body = "self.seen = 3 * self.seen + 1; return aqmlab.DROP if self.seen < 0 else aqmlab.PASS"
     code, found = checked(own(tmp_path, body, "(marks=False)"), capsys)

@@ -168,6 +168,20 @@ def test_the_check_says_what_is_wrong_with_a_discipline(tmp_path, monkeypatch, c
     assert code == 1 and re.search(f"the discipline mine .*{problem}", found["problem"]), found
 
 
+def test_the_check_remarks_that_a_discipline_reorders_packets_of_a_flow(tmp_path, capsys):
+    path = own(tmp_path, how="(marks=False)")
+    path.write_text(path.read_text().replace("popleft", "pop"))
+    code, found = checked(path, capsys)
+    assert (code, found["problem"]) == (0, "")
+    (said,) = found["remarks"]
+    told = re.fullmatch(
+        r"it reordered packets of one flow, ([\d,]+) in all: packet (\d+) left before packet (\d+) of its flow, "
+        r"with a link of 10mbit and limit 60p and seed 1",
+        said,
+    )
+    assert told is not None and int(told[2]) > int(told[3]) and int(told[1].replace(",", "")) > 1000, said
+
+
 def test_a_packet_that_is_not_ecn_capable_may_not_be_marked(link, tmp_path):
     path = own(tmp_path, take="[queue.mark(one) for one in self.waiting]")
     with pytest.raises(Misbehaved, match=r"the discipline mine marks packet \d+, which is (not ECN-capable|marked)"):

@@ -18,6 +18,8 @@ const UNSEEN: u32 = 16;
 const SILENCE: Span = Span::from_secs(60);
 /// Packets of the burst that a trial begins with, at most: more than most queues hold.
 const BURST: u64 = 1_500;
+/// Flows that packets are of.
+const FLOWS: u64 = 8;
 /// How often a link asks in vain, while nothing arrives, until a discipline is taken to keep packets back for ever.
 const VAIN: u32 = 10_000;
 
@@ -67,6 +69,10 @@ pub struct Counts {
     pub ticks: u64,
     /// Lone packets that the law lost after a long silence.
     pub lost_when_idle: u64,
+    /// Packets that left after a later one of their flow.
+    pub reordered: u64,
+    /// The first two of these: a packet, and an earlier one of its flow that left after it.
+    pub overtaking: Option<(u64, u64)>,
     /// A hash of everything that happened, in its order.
     pub history: u64,
 }
@@ -77,6 +83,8 @@ struct Seen {
     counts: Counts,
     /// Packets that are held.
     held: BTreeSet<u64>,
+    /// For each flow the latest packet that has left.
+    latest: [u64; FLOWS as usize],
     /// What happened, and to which packet.
     story: Option<Vec<(u64, String)>>,
 }
@@ -91,6 +99,18 @@ impl Seen {
         if let Some(story) = &mut self.story {
             story.push((packet, format!("{:.6} s: {}", now.secs_f64(), what())));
         }
+    }
+
+    /// A packet leaves.
+    fn leaves(&mut self, packet: &Parcel) {
+        self.held.remove(&packet.number);
+        self.counts.taken += 1;
+        let latest = &mut self.latest[packet.flow as usize];
+        if packet.number < *latest {
+            self.counts.reordered += 1;
+            self.counts.overtaking.get_or_insert((*latest, packet.number));
+        }
+        *latest = packet.number.max(*latest);
     }
 
     /// The last operations, and before them those of a packet.
@@ -190,8 +210,7 @@ impl Drive {
                 return Got::Nothing;
             }
         };
-        self.seen.counts.taken += 1;
-        self.seen.held.remove(&held.packet.number);
+        self.seen.leaves(&held.packet);
         self.seen.tell(held.packet.number, self.now, || format!("packet {} leaves", held.packet.number));
         self.is_conserved();
         self.seen.note(200_000 + held.packet.flow, held.enqueued);
@@ -285,7 +304,7 @@ impl Drive {
 fn parcel(random: &mut Stream) -> Parcel {
     let size = [40, 576, 1500][random.below(3) as usize];
     let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][random.below(3) as usize];
-    let flow = random.below(8);
+    let flow = random.below(FLOWS);
     Parcel { number: 0, size, ecn, flow, dscp: [0, 8, 46][flow as usize % 3] }
 }
 

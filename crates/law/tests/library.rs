@@ -249,6 +249,16 @@ fn a_discipline_in_a_library_does_what_the_one_built_in_does() {
 }
 
 #[test]
+fn a_check_counts_packets_that_overtake_others_of_their_flow() {
+    let fifo = driven(&holding("in_order", "").expect("it is a discipline"), 1, "").expect("it keeps its promises");
+    assert_eq!((fifo.reordered, fifo.overtaking), (0, None));
+    let last = "return ring->handles[(ring->first + --ring->count) % 1024];";
+    let lifo = driven(&holding("lifo", last).expect("it is a discipline"), 1, "").expect("it keeps its promises");
+    let (first, later) = lifo.overtaking.expect("the last comes first");
+    assert!(first > later && lifo.reordered > lifo.taken / 10, "{lifo:?}");
+}
+
+#[test]
 fn a_discipline_in_a_library_that_misbehaves_is_named() {
     let bodies = [
         (
@@ -317,4 +327,77 @@ fn what_is_no_law_is_refused() {
     let nothing = law::open(&written("nothing", "int nothing;\n")).map(drop).expect_err("it exports nothing");
     assert!(nothing.contains("aqmlab_law_table"), "{nothing}");
     assert!(law::open(Path::new("examples/web.toml")).is_err(), "no library at all");
+}
+
+/// A law whose table has `more`.
+fn with_table(name: &str, more: &str) -> Result<Entry, String> {
+    let code = format!(
+        "#include \"aqmlab_law.h\"\n\
+         #include <math.h>\n\
+         static int32_t on_arrival(void *s, const struct aqmlab_facts *f) {{ (void)s; (void)f; return 0; }}\n\
+         static const struct aqmlab_law law = {{ .version = AQMLAB_LAW_VERSION, .name = \"{name}\",\n\
+         .state_bytes = 8, .tick_param = -1, .on_arrival = on_arrival, {more} }};\n\
+         const struct aqmlab_law *aqmlab_law_table(void) {{ return &law; }}\n"
+    );
+    law::open(&written(name, &code)).map(|(entry, _)| entry)
+}
+
+#[test]
+fn a_table_that_lacks_what_it_says_is_refused() {
+    for list in ["params", "gauges", "causes"] {
+        let wrong = with_table(&format!("no_{list}"), &format!(".{list}_count = 3")).expect_err("there are none");
+        assert_eq!(wrong, format!("says {list}_count = 3 and has {list} = NULL: expected 3 of them, or 0"));
+    }
+    let code = "#include \"aqmlab_law.h\"\n\
+                static const struct aqmlab_law law = { .version = AQMLAB_LAW_VERSION, .name = \"idle\", .tick_param = -1 };\n\
+                const struct aqmlab_law *aqmlab_law_table(void) { return &law; }\n";
+    let wrong = law::open(&written("idle", code)).map(drop).expect_err("it decides nothing");
+    assert_eq!(wrong, "idle: decides nothing: expected on_arrival or on_departure, which answer a verdict");
+}
+
+#[test]
+fn a_parameter_is_what_its_kind_can_hold_and_is_refused_as_it_is_written() {
+    let parameter = |name: &str, fields: &str| {
+        let row = format!("{{ .name = \"x\", .doc = \"\", .unit = \"\", {fields} }}");
+        with_table(name, &format!(".params = (const struct aqmlab_param[]){{ {row} }}, .params_count = 1"))
+    };
+    let refused = [
+        ("INTEGER", "-7", "0", "9", "the default is -7: expected a whole number, from 0 to 9"),
+        ("INTEGER", "2.5", "0", "9", "the default is 2.5, which is not whole: expected a whole number, from 0 to 9"),
+        ("INTEGER", "1e30", "0", "INFINITY", "a whole number, from 0 to 9007199254740992"),
+        ("INTEGER", "3", "-10", "9", "low is -10: expected 0 or more"),
+        ("INTEGER", "3", "NAN", "9", "low is NaN: expected 0 or more"),
+        ("NUMBER", "3", "0", "NAN", "high is NaN: expected a number"),
+        ("NUMBER", "NAN", "0", "9", "the default is NaN: expected a number, from 0 to 9"),
+        ("FLAG", "2", "0", "0", "the default is 2: expected true or false"),
+        ("TIME", "-5e6", "0", "1e9", "the default is -5000000 ns: expected a time such as 5ms, from 0 to 1 s"),
+        ("TIME", "0.5", "0", "1e9", "the default is 0.5 ns, which is not whole: expected a time such as 5ms"),
+        (
+            "RATE",
+            "0",
+            "0",
+            "1e9",
+            "the default is 0 bit/s: expected a rate such as 100mbit, from 1 to 1000000000 bit/s",
+        ),
+        ("SIZE", "5e9", "0", "INFINITY", "the default is 5000000000 bytes: expected a size such as 500b, from 0 to 42"),
+        ("FREQUENCY", "-1", "0", "9", "the default is -1 hz: expected a frequency such as 170hz, from 0 to 9 hz"),
+    ];
+    for (at, (kind, default, low, high, said)) in refused.into_iter().enumerate() {
+        let fields = format!(".kind = AQMLAB_KIND_{kind}, .default_value = {default}, .low = {low}, .high = {high}");
+        let wrong = parameter(&format!("refused_{at}"), &fields).expect_err(&fields);
+        assert!(wrong.contains(": x: ") && wrong.contains(said), "{wrong}");
+    }
+    let taken = [
+        ("INTEGER", "9007199254740992", "-INFINITY", "INFINITY", "9007199254740992"),
+        ("NUMBER", "-0.5", "-1", "1", "-0.5"),
+        ("TIME", "5e6", "0", "1e15", "5ms"),
+        ("SIZE", "4294967295", "0", "INFINITY", "4294967295b"),
+        ("FLAG", "1", "0", "0", "true"),
+    ];
+    for (at, (kind, default, low, high, said)) in taken.into_iter().enumerate() {
+        let fields = format!(".kind = AQMLAB_KIND_{kind}, .default_value = {default}, .low = {low}, .high = {high}");
+        let entry = parameter(&format!("taken_{at}"), &fields).expect(&fields);
+        assert_eq!(entry.row().params.iter().find(|one| one.name == "x").expect("it is there").default, said);
+        Registry::builtin().with(entry).expect("the name is free");
+    }
 }

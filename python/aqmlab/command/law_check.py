@@ -42,7 +42,8 @@ def check(
         for line in found.remarks:
             print(f"  remark  {line}")
         if found.decision_ns is not None:
-            print(f"  cost    {found.decision_ns:,.0f} ns a packet that arrives or leaves, beyond drop-tail")
+            cost = f"{found.decision_ns:,.0f} ns of processor time"
+            print(f"  cost    {cost} a packet that arrives or leaves, beyond drop-tail")
         for line in found.story:
             print(f"  then    {line}")
     if found.problem:

@@ -43,7 +43,7 @@ class Link:
 
 LINKS = (Link("10mbit", "60p"), Link("10mbit", "1000p"), Link("10gbit", "1000p"), Link("64kbit", "1000p", 8_000))
 """A queue that is often full, and one that hardly ever is; waits of microseconds, and of a minute and more."""
-TOTALS = ("offered", "taken", "lost", "refused", "marked", "ticks", "lost_when_idle")
+TOTALS = ("offered", "taken", "lost", "refused", "marked", "ticks", "lost_when_idle", "reordered")
 """The counts that are added up over all traces."""
 ENGINES = ("limit", "ecn", "capacity")
 """Parameters that every law has, which are the engine's."""
@@ -77,7 +77,7 @@ class Checked:
     remarks: list[str] = field(default_factory=list)
     """What is no mistake and may not be meant."""
     decision_ns: float | None = None
-    """What a decision costs more than in drop-tail, in nanoseconds a packet that arrives or leaves."""
+    """What a decision costs more than in drop-tail: nanoseconds of processor time a packet that arrives or leaves."""
     kind: str = "law"
     """Whether it is a law, or a discipline, which holds packets."""
     trace: str = ""
@@ -170,18 +170,22 @@ class Reporter:
         return None
 
     def _tell_story(self, qdisc: Json, link: Link, seed: int) -> None:
-        """The trace once more, with its story; and whether a compiled law fails as it is written, too."""
-        law, found = self.law, self.found
+        """The trace once more, with its story; and whether a compiled law fails as it is written, too, and where."""
+        law, found, kind = self.law, self.found, qdisc["kind"]
         said = engine.drive(before_a_link(qdisc, link.rate), seed, link.operations, tells=True)
         raised = interpreted.FAILURES.get(law.name)
         once = f"the {law.kind} {law.name} failed once, and not again with the same calls"
         found.problem = f"{said.get('fault', once)}{f'; {raised}' if raised else ''}, {found.trace}"
         found.story = list(said.get("story", []))
-        if law.how == brought.COMPILED and qdisc["kind"] == law.name:
+        if law.how == brought.COMPILED:
             twin = brought.as_it_is(law)
-            written = before_a_link({**qdisc, "kind": twin.name, **_named(twin)}, link.rate)
+            form = next(str(row["name"]) for row, own in zip(twin.rows, law.rows, strict=True) if own["name"] == kind)
+            written = before_a_link({**qdisc, "kind": form, **_named(twin)}, link.rate)
+            interpreted.FAILURES.pop(twin.name, None)
             if "fault" not in engine.drive(written, seed, link.operations):
                 found.problem += "; as it is written it does not: expected whole numbers below 2**63"
+            elif raised := interpreted.FAILURES.get(twin.name):
+                found.problem += f"; as it is written: {raised}"
 
 
 def serve(connection: "Connection[Any, Any]") -> None:
@@ -198,6 +202,7 @@ def serve(connection: "Connection[Any, Any]") -> None:
 def _check(reporter: Reporter) -> None:
     law, found = reporter.law, reporter.found
     marks, totals, traces, silent = bool(law.rows[0]["marks"]), dict.fromkeys(TOTALS, 0), 0, 0
+    overtaking = ""
     for qdisc, link, seed in _traces(law, [str(row["name"]) for row in law.rows]):
         said, again = reporter.drive(qdisc, link, seed), reporter.drive(qdisc, link, seed)
         if said is None or again is None:
@@ -211,6 +216,8 @@ def _check(reporter: Reporter) -> None:
         traces, silent = traces + 1, silent + (said["taken"] == 0)
         for key in TOTALS:
             totals[key] += int(said[key])
+        if said["overtaking"] and not overtaking:
+            overtaking = "packet {} left before packet {} of its flow, ".format(*said["overtaking"]) + found.trace
     if silent == traces:
         found.problem = (
             f"the {law.kind} {law.name} lost all {totals['offered']:,} packets that arrived; expected one that lets "
@@ -241,6 +248,8 @@ def _check(reporter: Reporter) -> None:
     elif marks and totals["marked"] == 0:
         alone = "a law that answers DROP alone" if law.kind == "law" else "a discipline that never marks"
         found.remarks.append(f"it marked nothing where it might; {alone} says marks=False")
+    if overtaking:
+        found.remarks.append(f"it reordered packets of one flow, {totals['reordered']:,} in all: {overtaking}")
     if totals["lost_when_idle"]:
         found.remarks.append(
             f"after a minute of silence it lost a lone packet that found an empty queue, in {totals['lost_when_idle']} "
@@ -328,7 +337,7 @@ def _is_as_written(reporter: Reporter) -> bool:
 
 
 def _cost(law: Brought) -> float:
-    """Nanoseconds of a decision beyond what the queue takes without a law."""
+    """Nanoseconds of processor time of a decision beyond what the queue takes without a law."""
     operations = OPERATIONS if law.how in (brought.INTERPRETED, brought.POLICY) else 20 * OPERATIONS
     pair = [
         before_a_link({**one, "limit": "60p"}, LINKS[0].rate)
