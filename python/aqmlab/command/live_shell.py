@@ -23,7 +23,8 @@ from aqmlab import api, engine, links, scenario, scratch, shaping, toml_text
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.json_files import Json, read_json
-from aqmlab.live import plan, preflight, process, registry
+from aqmlab.laws import brought
+from aqmlab.live import at_fault, plan, preflight, process, registry
 from aqmlab.results import store
 from aqmlab.runs.bed import SIDES
 
@@ -99,11 +100,11 @@ def _open(
                 stdout=sys.stderr.fileno() if as_json else None,
                 check=False,
             ).returncode
+        laws = brought.of(resolved.scenario)
         if (folder / process.ERROR).exists():
-            facts = read_json(folder / process.ERROR)
-            raise (BadInput if facts.get("exit_code") == BadInput.exit_code else CannotRun)(str(facts["message"]))
+            raise at_fault.told(read_json(folder / process.ERROR), laws)
         if not (folder / process.OUTCOME).exists():
-            raise CannotRun(f"shell: the test bed ended with exit code {code} before it had anything to say")
+            raise at_fault.ended(f"the test bed {process.how(code)} before it had anything to say", laws, "shell")
         return _leave(read_json(folder / process.OUTCOME)["summary"], as_json)
 
 

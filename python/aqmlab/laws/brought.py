@@ -369,6 +369,11 @@ def spelled(words: str) -> str:
     return " ".join(parts)
 
 
+def said(laws: Iterable[Brought]) -> str:
+    """The laws with their files, as a complaint names them."""
+    return " and ".join(f"{law.name} ({law.path})" for law in laws)
+
+
 def runs_apart(resolved: Resolved) -> bool:
     """Whether a run is made in a process of its own, because one of its laws needs that."""
     return any(found.runs_apart for found in of(resolved.scenario))

@@ -5,6 +5,7 @@ that is not root has to have a single thread when it makes a user namespace for 
 whatever ends it.
 """
 
+import contextlib
 import importlib.machinery
 import importlib.util
 import json
@@ -64,14 +65,25 @@ def engine_with(laws: list[dict[str, str]], place: Path) -> Any:
 
 
 def explain(place: Path) -> None:
-    """Adds to what went wrong what a law has raised."""
+    """Adds to what went wrong what a law has raised, and which threads did not end."""
     from aqmlab.laws import interpreted
 
     error = place / "error.json"
-    if interpreted.FAILURES and error.exists():
+    if error.exists():
         said = json.loads(error.read_text(encoding="utf-8"))
         said["message"] = "; ".join([said["message"], *interpreted.FAILURES.values()])
+        said["left"] = left()
         error.write_text(json.dumps(said), encoding="utf-8")
+
+
+def left() -> list[str]:
+    """The names of the threads that there still are, beside this one."""
+    names = []
+    for thread in Path("/proc/self/task").iterdir():
+        # One of them may end meanwhile.
+        with contextlib.suppress(OSError):
+            names += [(thread / "comm").read_text().strip()] if thread.name != str(os.getpid()) else []
+    return names
 
 
 def fail(place: Path, message: str, code: int) -> None:

@@ -41,6 +41,9 @@ LOOKS_S = 0.05
 
 CANNOT_RUN = 3
 
+SILENT = "virtual time: no progress"
+"""How the reason begins where the program said nothing for too long."""
+
 INIT = """#!/bin/sh
 mount -t proc proc /proc
 mount -t sysfs sys /sys
@@ -90,7 +93,8 @@ def main(directory: Path) -> int:
     if files["code"].exists() and (code := files["code"].read_text().strip()):
         return int(code)
     if not (directory / "error.json").exists():
-        return fail(directory, ends_early or f"virtual time: {how_it_ended(kernel.returncode, files['log'])}")
+        how = f"virtual time: {how_it_ended(kernel.returncode, files['log'])}"
+        return fail(directory, ends_early or how, is_silent=ends_early.startswith(SILENT))
     return CANNOT_RUN
 
 
@@ -166,9 +170,7 @@ def watch(kernel: "subprocess.Popen[bytes]", asked: dict[str, Any], directory: P
             if stops:
                 reason = "stopped"
             elif time.monotonic() - moved > asked["patience_s"]:
-                reason = (
-                    f"virtual time: no progress for {asked['patience_s']} s; does a program wait by watching the clock?"
-                )
+                reason = f"{SILENT} for {asked['patience_s']} s; does a program wait by watching the clock?"
             if reason:
                 kernel.kill()
                 kernel.wait()
@@ -257,9 +259,9 @@ def how_it_ended(code: int, log: Path) -> str:
     return f"the kernel ended before the program: {(telling or lines or ['it said nothing'])[-1][:300]}"
 
 
-def fail(directory: Path, message: str) -> int:
-    """Leaves the reason."""
-    text = json.dumps({"message": message, "exit_code": CANNOT_RUN})
+def fail(directory: Path, message: str, is_silent: bool = False) -> int:
+    """Leaves the reason, and whether it is that nothing was heard any more."""
+    text = json.dumps({"message": message, "exit_code": CANNOT_RUN, **({"is_silent": True} if is_silent else {})})
     (directory / "error.json").write_text(text + "\n", encoding="utf-8")
     return CANNOT_RUN
 

@@ -14,13 +14,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from aqmlab.errors import BadInput, CannotRun
+from aqmlab.errors import CannotRun
 from aqmlab.json_files import Json, read_json
-from aqmlab.live import registry, virtual
+from aqmlab.laws.brought import Brought
+from aqmlab.live import at_fault, registry, virtual
 from aqmlab.runs.runner import Cancelled
 
 PROGRESS, OUTCOME, ERROR, PLAN, LOG = "progress.jsonl", "outcome.json", "error.json", "live.json", "child.log"
@@ -38,6 +39,9 @@ time once a virtual second, in which tens of thousands of packets may pass at so
 
 LOOK_S = 0.1
 
+SIGNALLED = 128
+"""Exit codes of a shell beyond this are signals."""
+
 
 def arguments(directory: Path, is_virtual: bool, kernel: str | None = None) -> list[str]:
     """The command that runs the test bed over a folder."""
@@ -54,11 +58,13 @@ def run(
     *,
     is_virtual: bool,
     said: Callable[[str], None] | None = None,
+    laws: Sequence[Brought] = (),
 ) -> Json:
     """Runs the test bed to its end; the answer is its outcome.
 
     `heard` is called with each sign of progress. What comes on its standard output and error is kept; where a program
-    runs inside it is part of the result, and `said` hears it as it comes.
+    runs inside it is part of the result, and `said` hears it as it comes. `laws` are those of one's own in the
+    scenario. Raises `Misbehaved` where one of these is why there is no outcome.
     """
     log = directory / (LOG if said is None else COMMAND_LOG)
     tail = None if said is None else _Tail(log, said)
@@ -77,12 +83,14 @@ def run(
         except OSError as error:
             raise CannotRun(f"live: {command[0]} cannot be started: {error.strerror or error}") from None
         try:
-            _follow(process, directory / PROGRESS, stop, heard, SILENCE_S["virtual" if is_virtual else "real"], tail)
+            silence_s = SILENCE_S["virtual" if is_virtual else "real"]
+            if not _follow(process, directory / PROGRESS, stop, heard, silence_s, tail):
+                raise at_fault.ended(f"the test bed gave no sign of life for {silence_s:g} s and was ended", laws)
         finally:
             _end(process)
             if tail is not None:
                 tail.look()
-    return _outcome(directory, process.returncode, log)
+    return _outcome(directory, process.returncode, log, laws)
 
 
 class _Tail:
@@ -111,7 +119,8 @@ def _follow(
     heard: Callable[[Mapping[str, Any]], None],
     silence_s: float,
     tail: _Tail | None,
-) -> None:
+) -> bool:
+    """Until the process has ended; the answer is whether it did, rather than fall silent."""
     position, last = 0, time.monotonic()
     while True:
         is_over = _has_ended(process)
@@ -121,11 +130,11 @@ def _follow(
         if tail is not None:
             tail.look()
         if is_over:
-            return
+            return True
         if lines:
             last = time.monotonic()
         elif time.monotonic() - last > silence_s:
-            raise CannotRun(f"live: the test bed gave no sign of life for {silence_s:g} s and was ended")
+            return False
         if stop.wait(LOOK_S):
             raise Cancelled
 
@@ -166,22 +175,23 @@ def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _outcome(directory: Path, code: int, log: Path) -> Json:
+def _outcome(directory: Path, code: int, log: Path, laws: Sequence[Brought]) -> Json:
     if (directory / ERROR).exists():
-        facts = read_json(directory / ERROR)
-        message = str(facts.get("message", "the test bed failed"))
-        raise BadInput(message) if facts.get("exit_code") == BadInput.exit_code else CannotRun(message)
+        raise at_fault.told(read_json(directory / ERROR), laws)
     if code == 0 and (directory / OUTCOME).exists():
         return read_json(directory / OUTCOME)
-    raise CannotRun(f"live: the test bed {_how(code)} before it had a result{_last_words(log)}")
+    raise at_fault.ended(f"the test bed {how(code)} before it had a result{_last_words(log)}", laws)
 
 
-def _how(code: int) -> str:
-    if code >= 0:
+def how(code: int) -> str:
+    """How a process has ended, by its exit code."""
+    # As shells have it of what a signal ended within a kernel of virtual time.
+    number = -code if code < 0 else code - SIGNALLED
+    if number <= 0:
         return f"ended with exit code {code}"
     with contextlib.suppress(ValueError):
-        return f"was ended by {signal.Signals(-code).name}"
-    return f"was ended by signal {-code}"
+        return f"was ended by {signal.Signals(number).name}"
+    return f"was ended by signal {number}"
 
 
 def _last_words(log: Path) -> str:

@@ -14,8 +14,9 @@ from typing import Any
 
 from aqmlab import links, units
 from aqmlab.engine import Resolved
-from aqmlab.errors import BadInput, CannotRun
+from aqmlab.errors import BadInput, CannotRun, Misbehaved
 from aqmlab.json_files import Json
+from aqmlab.laws import brought
 from aqmlab.live import plan, preflight, process
 from aqmlab.live.settings import Settings, settings
 from aqmlab.progress import View
@@ -105,7 +106,10 @@ def _observed(job: Job, bed: Bed, place: Path, view: View, stop: threading.Event
             heard,
             is_virtual=bed.is_virtual,
             said=view.hear if bed.command else None,
+            laws=brought.of(job.resolved.scenario),
         )
+    except Misbehaved as error:
+        raise Misbehaved(f"{job.label}: {error}") from None
     finally:
         view.end(run)
     return outcome, time.monotonic() - started

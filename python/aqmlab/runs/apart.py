@@ -78,7 +78,7 @@ def simulate(resolved: Resolved, directory: Path, progress: Callable[[Mapping[st
 
 
 def _said(resolved: Resolved, what: str, last: Mapping[str, Any]) -> str:
-    laws = " and ".join(f"{law.name} ({law.path})" for law in brought.of(resolved.scenario))
+    laws = brought.said(brought.of(resolved.scenario))
     return f"the process of the run {what} after {last['time_s']:.1f} s of simulated time; it ran the code of {laws}"
 
 
