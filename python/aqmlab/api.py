@@ -27,7 +27,7 @@ from aqmlab.laws import brought, forms
 from aqmlab.live import witnesses
 from aqmlab.live.witnesses import Witness
 from aqmlab.progress import Foreseen, Monitor, Unseen, View
-from aqmlab.results import digests, store
+from aqmlab.results import digests, repeatable, store
 from aqmlab.results.result import Result
 from aqmlab.results.run import Run
 from aqmlab.results.window import Window, condense
@@ -455,7 +455,7 @@ def _of_scenarios(
         store.claim(folder, resume)  # somebody else may have begun meanwhile, and be through
         comparison.write_plan(folder, None if as_file is None else as_file.tree.get("name"), entries, against, plan)
         if as_file is not None:
-            tree = store.keep_named_files(as_file.tree, as_file.origin, folder)
+            tree = repeatable.keep_named_files(as_file.tree, as_file.origin, folder)
             store.write_text(folder / comparison.SOURCE, toml_text.dumps(tree))
         for planned in jobs_of.values():
             if reps > 1:

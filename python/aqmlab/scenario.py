@@ -41,7 +41,7 @@ ScenarioLike = str | Path | Mapping[str, Any]
 """A path, the text of a scenario, or its tables."""
 
 
-FILE_KEYS = ("law", "table", "vectors", "demands", "packets", "file", "stack")
+FILE_KEYS = ("law", "table", "vectors", "demands", "packets", "trace", "reverse_trace", "file", "stack")
 """The keys of a scenario that name files; `stack` does where its value ends in .toml."""
 
 

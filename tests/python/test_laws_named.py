@@ -101,6 +101,15 @@ def test_a_comparison_keeps_a_law_that_its_file_asks_for_under_fair_queueing(her
     assert [one.qdisc["kind"] for one in again.columns] == ["mine", "fq_mine"]
 
 
+def test_a_law_that_is_changed_and_changed_back_is_what_it_was(here):
+    file, digests = Path("mine.py"), []
+    first = file.read_text()
+    for text in (first, first.replace("self.every == 0", "self.every == 1"), first):
+        file.write_text(text)
+        digests.append(aqmlab.run("link.toml", set={"duration": "3s", "link.qdisc": "mine.py"}).digest)
+    assert digests[0] == digests[2] != digests[1]
+
+
 def test_a_sweep_takes_a_law_under_fair_queueing(here):
     (here / "below").mkdir()
     tree = {

@@ -70,8 +70,8 @@ class Brought:
 
 _BROUGHT: dict[str, Brought] = {}
 """By the digest of the file, the last one last."""
-_PLACES: dict[tuple[str, str], None] = {}
-"""Paths and digests that the engine knows."""
+_PLACES: dict[str, str] = {}
+"""Paths that the engine knows, with the digest of what it knows by each: the last that was brought from there."""
 _ALLOWED: ContextVar[frozenset[str]] = ContextVar("_ALLOWED", default=frozenset())
 """What may run, by name and by path: for as long as the call lasts in which it was allowed, see `scoped`."""
 _EVERY = "every file"
@@ -167,13 +167,16 @@ def bring(tree: Tree, origin: str, is_own: bool = False) -> None:
     for one in named_in(tree):
         stated = str(one.get("sha256")) if isinstance(one, Mapping) else None
         name = str(one.get("file")) if isinstance(one, Mapping) else str(one)
-        if stated in _BROUGHT:
-            continue
         path = Path(origin).parent / name
+        is_known = stated in _BROUGHT
+        if is_known and (_BROUGHT[str(stated)].path == path or not files.is_file(path)):
+            continue
         is_allowed = is_own or _may_run(name, path)
+        if is_known and not is_allowed:
+            continue
         if not is_allowed and name in _ALLOWED.get():
             raise BadInput(f'{origin}: law: "{name}": {_not_here(name, path)}')
-        if not is_allowed and any(known == str(path) for known, _ in _PLACES):
+        if not is_allowed and str(path) in _PLACES:
             # The engine knows it from a call that was allowed to run it, and would not complain.
             raise BadInput(
                 f'{origin}: law: "{name}": names code, which is not run unasked: expected --allow-code, or its name on '
@@ -259,7 +262,7 @@ def of_file(path: Path) -> Brought:
         raise BadInput(f"{path}: is no law; expected a file whose name ends in {', '.join(ENDINGS)}")
     content = files.content(path, files.LAW)
     sha256 = hashlib.sha256(content).hexdigest()
-    if sha256 in _BROUGHT and (str(path), sha256) in _PLACES:
+    if sha256 in _BROUGHT and _PLACES.get(str(path)) == sha256:
         return _BROUGHT[sha256]
     if path.suffix == ".so":
         how, apart, said = LIBRARY, True, _library(content, path, sha256)
@@ -270,7 +273,7 @@ def of_file(path: Path) -> Brought:
         how, apart, said = _python(declaration(content, path), path, sha256)
     _BROUGHT.pop(sha256, None)
     found = _BROUGHT[sha256] = Brought(path, sha256, how, str(said["built_with"]), tuple(said["disciplines"]), apart)
-    _PLACES[str(path), sha256] = None
+    _PLACES[str(path)] = sha256
     return found
 
 
@@ -346,6 +349,14 @@ def disciplines() -> list[dict[str, Any]]:
 def called(kind: str) -> Brought | None:
     """The law or discipline of this name that was brought last, alone or under fair queueing."""
     return next((found for found in reversed(_BROUGHT.values()) if kind in (row["name"] for row in found.rows)), None)
+
+
+def named(sha256: str, is_fair: bool) -> str | None:
+    """What the law of a file that was brought is called, alone or under fair queueing."""
+    found = _BROUGHT.get(sha256)
+    if found is None or (is_fair and len(found.rows) == 1):
+        return None
+    return str(found.rows[is_fair]["name"])
 
 
 def bring_all(specs: Iterable[str]) -> None:

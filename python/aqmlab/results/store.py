@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from aqmlab import arguments, checks, engine, files, forks, reference, toml_text, units
-from aqmlab.engine import Resolved, Tree
+from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.laws import brought, forms
@@ -26,7 +26,7 @@ from aqmlab.results import seen, settled
 from aqmlab.results.digests import left_out_of, table_digest
 from aqmlab.results.result import Result
 from aqmlab.results.summaries import merge_summaries, void_of
-from aqmlab.scenario import LONGEST_NAME, demand_digest, digest, measured_window, with_files_called, with_files_renamed
+from aqmlab.scenario import LONGEST_NAME, demand_digest, digest, measured_window, with_files_called
 from aqmlab.scenario import read as read_scenario
 
 LONGEST_READ = 1 << 20
@@ -212,11 +212,11 @@ def keep_files(partial: Path, final: Path, resolved: Resolved) -> Resolved:
     names: dict[tuple[str, str], str] = {}
     for kept in resolved.files:
         source = Path(resolved.origin).parent / kept.file
-        name = _kept_name(source, kept.sha256)
+        name = kept_name(source, kept.sha256)
         names[kept.file, kept.sha256] = f"{FILES}/{name}"
         above = [final.parent.parent / FILES / name, final.parent / FILES / name]
         others = (*filter(Path.exists, above), *final.parent.glob(f"[!.]*/{FILES}/{name}"))
-        _copy(source, folder / name, next((one for one in others if _sha256(one) == kept.sha256), None))
+        copy(source, folder / name, next((one for one in others if _sha256(one) == kept.sha256), None))
         # Of other files the engine sees it.
         if forms.is_file(name) and _sha256(folder / name) != kept.sha256:
             raise BadInput(f"{source}: has changed while runs were under way; start again")
@@ -226,28 +226,8 @@ def keep_files(partial: Path, final: Path, resolved: Resolved) -> Resolved:
     return copied
 
 
-def keep_named_files(tree: Tree, origin: str, folder: Path) -> Tree:
-    """The tables of a scenario at `origin` as they are to stand in `folder`, with copies there of the files they name.
-
-    Unlike `keep_files` of what the author wrote, where tables and stacks are files too; a stack is called what its file
-    is, which therefore keeps its name.
-    """
-
-    def renamed(name: str, is_stack: bool) -> str:
-        source, is_fair = forms.meant(Path(origin).parent / name)
-        if not source.is_file():
-            return name  # what no run has missed: a key that a variant or a setting replaces
-        sha256 = hashlib.sha256(files.content(source, files.VECTORS)).hexdigest()
-        kept = f"{sha256[:12]}/{source.name}" if is_stack else _kept_name(source, sha256)
-        (folder / FILES / kept).parent.mkdir(parents=True, exist_ok=True)
-        _copy(source, folder / FILES / kept, None)
-        return f"{FILES}/{forms.FAIR if is_fair else ''}{kept}"
-
-    kept: Tree = with_files_renamed(tree, renamed)
-    return kept
-
-
-def _kept_name(source: Path, sha256: str) -> str:
+def kept_name(source: Path, sha256: str) -> str:
+    """What the copy of a file is called; that of a copy is the same."""
     return f"{sha256[:12]}-{source.name.removeprefix(f'{sha256[:12]}-')[-100:]}"
 
 
@@ -258,7 +238,7 @@ def _sha256(path: Path) -> str:
     return ""
 
 
-def _copy(source: Path, target: Path, same: Path | None) -> None:
+def copy(source: Path, target: Path, same: Path | None = None) -> None:
     """Makes `target` a copy of `source`, or another name of what is the same already, where the file system can.
 
     Copies are read-only, since several results may have the same one.

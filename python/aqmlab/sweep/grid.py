@@ -116,6 +116,23 @@ def read(tree: Mapping[str, Any], origin: str, changes: Mapping[str, Any] | None
     return grids
 
 
+def as_asked(tree: Mapping[str, Any], origin: str, changes: Mapping[str, Any], count: int | None) -> Tree:
+    """The tables of a file that ask for the same by themselves: the scenario's tables in place of its file's name.
+
+    `changes` are set in all grids, and `count` seeds take the place of what the file says.
+    """
+    asked = dict(tree)
+    if isinstance(tree.get("scenario"), str):
+        asked["scenario"] = _scenario(tree["scenario"], origin)
+    rows = axis.tables(tree, "grid", origin)
+    if changes:
+        rows = [{**row, "set": {**row.get("set", {}), **changes}} for row in rows]
+    if count is not None:
+        asked["seeds"] = count
+        rows = [{key: item for key, item in row.items() if key != "seeds"} for row in rows]
+    return {**asked, "grid": rows}
+
+
 def _same_units(grids: Sequence[Grid], origin: str) -> None:
     """Axes of one name are one column of numbers."""
     known: dict[str, tuple[str, str]] = {}

@@ -1,20 +1,22 @@
 """A sweep: a file with a grid, run into a folder with one row a run.
 
-The folder holds `sweep.toml` (the file), `sweep.json` (which runs, and what they took) and `runs.parquet`.
+The folder holds `sweep.toml` (the file, over copies in `files/` of what it names), `sweep.json` (which runs, and what
+they took) and `runs.parquet`.
 """
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aqmlab import arguments, bounds, engine, files, statistics, toml_text
+from aqmlab.engine import Tree
 from aqmlab.errors import BadInput, Interrupted, Misbehaved
 from aqmlab.json_files import Json, read_json
 from aqmlab.laws import brought
 from aqmlab.progress import Foreseen, Monitor, Silent
-from aqmlab.results import store
+from aqmlab.results import repeatable, store
 from aqmlab.runs import planning
 from aqmlab.statistics import Interval
 from aqmlab.sweep import axes, grid, making, offered, table
@@ -36,6 +38,8 @@ class Sweep:
     grids: tuple[Grid, ...]
     seeds: Mapping[str, tuple[int, ...]]
     """Of each grid, by its name."""
+    asked: Tree = field(default_factory=dict)
+    """The tables of a file beside `origin` that asks for the same by itself."""
 
     @property
     def points(self) -> list[Point]:
@@ -109,7 +113,8 @@ def read(file: str | Path, seeds: int | None = None, changes: Mapping[str, Any] 
         raise BadInput(f"{file}: is a study; expected aqmlab study {file.parent}, or a file with [[grid]] alone")
     axes.known(tree, KEYS, str(file))
     name = axes.check_text(tree.get("name", file.stem), f"{file}: name")
-    grids = grid.read(tree, str(file), arguments.changes(changes, "changes"))
+    edits = arguments.changes(changes, "changes")
+    grids = grid.read(tree, str(file), edits)
     given = {
         one.name: grid.seeds(
             tree.get("seeds", 1) if seeds is None else arguments.whole(seeds, "seeds"),
@@ -121,7 +126,7 @@ def read(file: str | Path, seeds: int | None = None, changes: Mapping[str, Any] 
     own = {one.name: one.seeds for one in grids if one.seeds is not None and seeds is None}
     of = {**given, **own}
     bounds.check_plan(sum(len(one.points) * len(of[one.name]) for one in grids), str(file))
-    return Sweep(name, file, tuple(grids), of)
+    return Sweep(name, file, tuple(grids), of, {"name": name, **grid.as_asked(tree, str(file), edits, seeds)})
 
 
 @brought.scoped
@@ -178,8 +183,8 @@ def run(
     }
     with store.alone(folder):
         store.claim(folder, resume)  # somebody else may have begun meanwhile, and be through
-        store.write_text(folder / SOURCE, files.text(sweep.origin, files.GRID))
         store.write_json(folder / FILE, facts)
+        store.write_text(folder / SOURCE, _again(sweep, folder))
         failures = _Failures(folder, facts)
         rows, effort = _make(runs, tasks, folder, jobs, fresh, heard, executor, failures)
         failed = [asdict(failure) for failure in failures.found]
@@ -190,6 +195,14 @@ def run(
     if failures.found:
         raise Incomplete(finished)
     return finished
+
+
+def _again(sweep: Sweep, folder: Path) -> str:
+    """The text of a file in the folder that asks for the same sweep; the one that was given where that does."""
+    kept = repeatable.keep_named_files(sweep.asked, str(sweep.origin), folder)
+    text = files.text(sweep.origin, files.GRID)
+    given = {"name": sweep.name, **toml_text.loads(text, str(sweep.origin))}
+    return text if kept == given else toml_text.dumps(kept)
 
 
 def _is_same(before: Json, planned: Mapping[str, str], tasks: Mapping[str, Task]) -> bool:
