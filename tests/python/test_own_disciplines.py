@@ -327,6 +327,7 @@ def test_a_discipline_holds_packets_between_real_stacks_in_virtual_time(link, tm
             'discipline(tick="5ms")',
             "expected a method tick and how often it is called, as in @aqmlab.di",
         ),
+        ("__init__(self)", "__init__(self, share)", r":18: Mine.__init__\(self, share\): expected \(self\), and"),
         ("discipline{how}", 'discipline(name="pi")', "the discipline is called pi, as one that is built in"),
         ("discipline{how}", 'discipline(gauges={{"waits": "x"}})', "gauges: waits: expected one of share"),
         ("share = ", "limit = ", "mine: the parameter limit is the queue's own: expected another name"),
@@ -336,6 +337,13 @@ def test_what_is_no_discipline_is_refused(link, tmp_path, before, after, said):
     source = SOURCE.replace(before, after).format(offer="pass", take="pass", how="")
     (tmp_path / "mine.py").write_text(source)
     with pytest.raises(BadInput, match=said):
+        run(link, str(tmp_path / "mine.py"))
+
+
+def test_what_fails_in_init_is_said_to_be_there(link, tmp_path):
+    source = SOURCE.replace("self.sent = None", "self.sent = self.nothing").format(offer="pass", take="pass", how="")
+    (tmp_path / "mine.py").write_text(source)
+    with pytest.raises(Misbehaved, match=r"AttributeError: .*'nothing' \(in __init__, .*mine\.py:20\)$"):
         run(link, str(tmp_path / "mine.py"))
 
 

@@ -324,6 +324,11 @@ def declared_by(
         if one.kind not in kinds.values():
             raise BadInput(f"{where}.{word}: kind: {one.kind!r}: expected aqmlab.{', aqmlab.'.join(kinds)}")
         setattr(cls, word, found.number_of(word))
+    if not compiled and inspect.isfunction(made := cls.__dict__.get("__init__")) and not _takes(made, 1):
+        raise BadInput(
+            f"{place_of(made)}: {cls.__name__}.__init__{inspect.signature(made)}: expected (self), and parameters in "
+            'the class, as in target = aqmlab.parameter("20ms", "What it is.")'
+        )
     word = "discipline" if holds else "law"
     if tick is not None and not isinstance(tick, str):
         raise BadInput(f'{where}: tick: {tick!r}: expected a time, as in @aqmlab.{word}(tick="15ms")')
@@ -367,7 +372,7 @@ def _check(found: Declaration) -> None:
                 f"{place_of(method)}: {found.cls.__name__}.{name}: expected a method that the engine calls, which are "
                 f"{', '.join(METHODS)}, or a name that does not begin with on_"
             )
-        if name in METHODS and not _takes_one(method):
+        if name in METHODS and not _takes(method, 2):
             told = {"prepare": "link", "on_idle": "queue", "tick": "queue"}.get(name, "packet")
             raise BadInput(
                 f"{place_of(method)}: {found.cls.__name__}.{name}{inspect.signature(method)}: expected (self, {told})"
@@ -388,10 +393,10 @@ def _check(found: Declaration) -> None:
                 )
 
 
-def _takes_one(method: Callable[..., Any]) -> bool:
-    """Whether a method can be called with what the engine tells it, and no more."""
+def _takes(method: Callable[..., Any], count: int) -> bool:
+    """Whether a method can be called with so many arguments, itself one of them."""
     try:
-        inspect.signature(method).bind(None, None)
+        inspect.signature(method).bind(*[None] * count)
     except TypeError:
         return False
     return True

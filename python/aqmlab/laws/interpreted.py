@@ -118,6 +118,8 @@ def place(error: BaseException, method: Callable[..., Any] | None = None) -> str
     """Where something was raised outside of what calls laws; of a wrong answer, where the method begins."""
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_OURS)]
     if own:
-        return f" ({own[-1].filename}:{own[-1].lineno})"
+        # The engine has called prepare, which makes the object first.
+        called = "in __init__, " if own[0].name == "__init__" else ""
+        return f" ({called}{own[-1].filename}:{own[-1].lineno})"
     code = getattr(method, "__code__", None)
     return "" if code is None else f" ({code.co_filename}:{code.co_firstlineno})"
