@@ -128,7 +128,7 @@ def test_a_copy_of_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
     (tmp_path / "sizes.csv").write_text("half of it")
     monkeypatch.setattr(store.shutil, "copyfile", cut_short)
     with pytest.raises(KeyboardInterrupt):
-        store._copy(tmp_path / "sizes.csv", tmp_path / "kept.csv", None)
+        store.copy(tmp_path / "sizes.csv", tmp_path / "kept.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["sizes.csv"]
 
 
