@@ -21,6 +21,9 @@ DIFFERENCE_UNITS = {
     "bps": "difference_bps",
 }
 
+SLOW = 0.95
+"""Share of pages within two seconds below which those that never came matter."""
+
 FEWEST = 10
 """Pages or calls of all runs of a variant: a share of fewer moves by more than ten points with one of them."""
 
@@ -34,7 +37,11 @@ def of(columns: Sequence[Column], found: Comparison | None = None) -> list[Part]
             one.title,
             headings := _headings(one, found),
             tuple((column, _row(one, headings, column, found)) for column in columns),
-            " ".join(filter(None, (_without(one, columns), _unheard(one, columns), _few(one, columns)))),
+            " ".join(
+                filter(
+                    None, (_without(one, columns), _unheard(one, columns), _unseen(one, columns), _few(one, columns))
+                )
+            ),
         )
         for one in APPLICATIONS
         if all(one.name in there for there in each)
@@ -83,6 +90,21 @@ def _unheard(one: Application, columns: Sequence[Column]) -> str:
     return (
         "Nothing came for some viewers; whether they had asked for a film is not known without record.demands: "
         f"{', '.join(said)}."
+    )
+
+
+def _unseen(one: Application, columns: Sequence[Column]) -> str:
+    """That pages which never came are left out where nobody wrote down that they were asked for, as slow links hide."""
+    if one.name != "pages" or all(
+        run.scenario.get("record", {}).get("demands") for column in columns for run in column.result.runs
+    ):
+        return ""
+    shares = [column.estimate("applications.pages.share_in_2s").value for column in columns]
+    if not any(share < SLOW for share in shares):
+        return ""
+    return (
+        "Pages that had not come by the end are left out, which makes slow ones look better: "
+        "they count with record.demands = true."
     )
 
 

@@ -100,7 +100,7 @@ def run(
     folder = _folder(out, resume, str(source.tree.get("name", "run")))
     _foresee(source, as_json)
     with keeping(folder):
-        with watched(as_json) as bars, followed(folder, bars, opens=opens) as (monitor, _):
+        with watched(as_json, reps > 1) as bars, followed(folder, bars, opens=opens) as (monitor, _):
             found = api.run(
                 Path(scenario_file),
                 seed=seed,
@@ -256,7 +256,7 @@ def compare(
         is_free = with_report and not live and not are_folders
         ready = held.enter_context(pages.drawers(jobs or default_jobs())) if is_free else None
         with (
-            watched(as_json) as bars,
+            watched(as_json, are_several=True) as bars,
             viewed(as_json, bars) as screen,
             followed(folder, bars, screen, opens) as (monitor, view),
         ):

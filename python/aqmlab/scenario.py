@@ -375,15 +375,19 @@ def demand_digest(tree: Tree) -> str:
     """Two runs with the same demand digest and seed draw the same demands and can be compared pair by pair.
 
     It covers who asks for what over which paths in which window, and leaves out what says how demands are met: the
-    link, its disciplines, and all of the hosts' TCP, in `[tcp]`, `[stacks]` and the blocks alike. TCP changes who
-    asks for what only where connections are chosen from a set for a load: by what they can send in the measured window,
-    which depends on the hosts' windows and segments. What a file is called is left out too, for the digest of its
-    content stands beside it.
+    links, which are crossed, their disciplines, and all of the hosts' TCP, in `[tcp]`, `[stacks]` and the blocks alike.
+    TCP changes who asks for what only where connections are chosen from a set for a load: by what they can send in the
+    measured window, which depends on the hosts' windows and segments. What a file is called is left out too, for the
+    digest of its content stands beside it.
     """
-    facts = {key: _without(tree.get(key), ("file", *tcp_keys(tree))) for key in DEMANDS}
+    facts = {key: _without(tree.get(key), ("file", *ROUTES, *tcp_keys(tree))) for key in DEMANDS}
     hosts = [{**tree.get("tcp", {}), **block} for block in tree["traffic"]]
     chosen = [[each.get("window"), each.get("mss")] for each in hosts if "vectors" in each and "load" in each]
     return digest({**facts, "chosen": chosen})
+
+
+ROUTES = ("route", "reverse_route")
+"""Keys of a block of traffic that say which links it crosses."""
 
 
 def tcp_keys(tree: Tree) -> set[str]:

@@ -387,3 +387,16 @@ def test_parts_have_no_utilisation_where_the_rate_at_a_time_is_not_told(tmp_path
     alike = [state | {"rate": "4mbit", "delay": f"{k}ms"} for k, state in enumerate(states)]
     (run,) = aqmlab.run(CHANGING, set={"link.states": alike}, out=tmp_path / "alike").runs
     assert condense(run).parts("forward.utilisation") == pytest.approx(1, abs=0.02)
+
+
+def test_another_way_to_the_same_hosts_is_no_other_demand():
+    one = {"links": {"modem": {"rate": "50mbit"}}, "traffic": [{"kind": "bulk", "flows": 2}]}
+    behind = {
+        "links": {"modem": {"rate": "50mbit"}, "router": {"rate": "40mbit"}},
+        "traffic": [
+            {"kind": "bulk", "flows": 2, "route": ["modem", "router"], "reverse_route": ["router", "modem"]},
+        ],
+    }
+    more = {**behind, "traffic": [{**behind["traffic"][0], "flows": 3}]}
+    digests = [scenario.demand_digest(scenario.read(tree).resolve().scenario) for tree in (one, behind, more)]
+    assert digests[0] == digests[1] != digests[2]

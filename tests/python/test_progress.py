@@ -5,6 +5,7 @@ import pytest
 from rich.console import Console
 
 from aqmlab.bars import Bars
+from aqmlab.command import verbs
 from aqmlab.engine import Load
 from aqmlab.progress import Both, Foreseen, Silent, Size, announce
 from aqmlab.remaining import Remaining
@@ -170,3 +171,21 @@ reverse_rate = "20mbit"
 [[traffic]]
 kind = "bulk"
 """
+
+
+@pytest.mark.parametrize(
+    ("as_json", "are_several", "is_said"), [(False, True, True), (False, False, False), (True, True, False)]
+)
+def test_of_several_runs_a_line_says_each_minute_how_far_they_are(as_json, are_several, is_said, capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    with verbs.watched(as_json, are_several) as monitor:
+        monitor.expect(4, Size(40.0, 4.0))
+        for k in range(2):
+            run = monitor.begin(f"run {k}", Size(10.0, 1.0))
+            now[0] += 61.0
+            monitor.end(run)
+    said = capsys.readouterr().err
+    assert said.count("\n") == (2 if is_said else 0)
+    if is_said:
+        assert said.splitlines()[0] == "aqmlab: 1 of 4 runs, 3:03 left"

@@ -100,7 +100,7 @@ def sweep(
     asked = sweeps.read(file, seeds, changes(settings))
     folder = out or _folder(asked.name, resume)
     with (
-        watched(as_json) as bars,
+        watched(as_json, are_several=True) as bars,
         cluster.connected(scheduler) as executor,
         followed(folder, bars, opens=opens) as (monitor, _),
     ):

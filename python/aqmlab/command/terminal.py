@@ -321,7 +321,9 @@ def _part(part: Part, base: Column) -> Table:
 
 def _differences(found: Comparison, base: Column, others: Sequence[Column], way: str) -> Table:
     each = ", each witness against its own" if found.witnesses else ""
-    table = short_table(f"Against {base.name}, under the same demands{each}")
+    is_paired = all(found.are_paired(column, found.base_of(column)) for column in others)
+    same = ", under the same demands" if is_paired else ""
+    table = short_table(f"Against {base.name}{same}{each}")
     table.add_column("", no_wrap=True)
     of_link = [] if links.are_several(base.scenario) else _link_gives(way, "points", _AGAINST)
     columns = [*of_link, *_users_get(found, "points")]

@@ -161,14 +161,21 @@ def _remark(text: str) -> None:
 
 
 @contextlib.contextmanager
-def watched(as_json: bool) -> Iterator[Monitor]:
-    """Bars on a terminal; elsewhere a line if a run will take long."""
+def watched(as_json: bool, are_several: bool = False) -> Iterator[Monitor]:
+    """Bars on a terminal; elsewhere a line if a run will take long, and of several one each minute."""
     from aqmlab import bars as on_screen
+    from aqmlab.progress import Both
+    from aqmlab.runs.progress_lines import Lines
     from aqmlab.runs.watchdog import Forecast
 
     bars = None if as_json else on_screen.on_terminal()
-    with bars if bars is not None else contextlib.nullcontext(Forecast(_remark)) as monitor:
-        yield monitor
+    if bars is not None:
+        with bars:
+            yield bars
+    elif are_several and not as_json:
+        yield Both(Forecast(_remark), Lines(_remark, "runs"))
+    else:
+        yield Forecast(_remark)
 
 
 @contextlib.contextmanager
