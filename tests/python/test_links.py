@@ -389,7 +389,8 @@ def test_parts_have_no_utilisation_where_the_rate_at_a_time_is_not_told(tmp_path
     assert condense(run).parts("forward.utilisation") == pytest.approx(1, abs=0.02)
 
 
-def test_another_way_to_the_same_hosts_is_no_other_demand():
+def test_another_way_to_the_same_hosts_is_no_other_demand(monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
     one = {"links": {"modem": {"rate": "50mbit"}}, "traffic": [{"kind": "bulk", "flows": 2}]}
     behind = {
         "links": {"modem": {"rate": "50mbit"}, "router": {"rate": "40mbit"}},
