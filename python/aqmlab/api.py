@@ -27,7 +27,7 @@ from aqmlab.laws import brought, forms
 from aqmlab.live import witnesses
 from aqmlab.live.witnesses import Witness
 from aqmlab.progress import Foreseen, Monitor, Unseen, View
-from aqmlab.results import digests, repeatable, store
+from aqmlab.results import digests, store
 from aqmlab.results.result import Result
 from aqmlab.results.run import Run
 from aqmlab.results.window import Window, condense
@@ -36,7 +36,7 @@ from aqmlab.runs.bed import CAPTURES, SIDES, Bed
 from aqmlab.runs.calibration import Calibration
 from aqmlab.runs.runner import Job, Spares
 from aqmlab.scenario import ScenarioLike, Source, with_tables
-from aqmlab.sweep import layers, sweeps, table
+from aqmlab.sweep import layers, repeatable, sweeps, table
 from aqmlab.variants import Variant
 
 if TYPE_CHECKING:

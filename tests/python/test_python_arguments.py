@@ -187,7 +187,7 @@ def test_a_change_that_every_variant_undoes_is_refused(tmp_path, compiled):
 
 def test_arguments_that_would_be_a_traceback_are_named(tmp_path, compiled):
     (tmp_path / "grid.toml").write_text(GRID)
-    env, layers = Link(LONG, step="10ms", windows=1), [(np.zeros((1, 6)), np.zeros(1), "none")]
+    env, layers = Link(LONG, step="500ms", windows=1), [(np.zeros((1, 6)), np.zeros(1), "none")]
     policy, found = Policy.of(layers, env), aqmlab.run(LONG)
     run = found.runs[0]
     asked = [

@@ -10,8 +10,7 @@ import pytest
 import aqmlab
 from aqmlab import cli, engine
 from aqmlab.errors import BadInput, Misbehaved
-from aqmlab.results import repeatable
-from aqmlab.sweep import sweeps
+from aqmlab.sweep import repeatable, sweeps
 from conftest import NATIVE
 from grids import in_process
 from own_laws import SCENARIO, command, own

@@ -94,13 +94,22 @@ def test_resuming_makes_only_what_is_missing(base, tmp_path):
 
 @pytest.mark.parametrize("is_over", [True, False])
 def test_resuming_makes_no_fewer_runs_than_there_are(base, tmp_path, is_over):
-    aqmlab.run(base, reps=3, out=tmp_path / "out")
+    given = {"traffic.0.users": 50}
+    aqmlab.run(base, reps=3, out=tmp_path / "out", set=given)
     if not is_over:
         (tmp_path / "out/manifest.json").unlink()
     for reps in (1, 2):
         with pytest.raises(BadInput, match=r"out: holds 3 runs; expected reps of 3 or more"):
-            aqmlab.run(base, reps=reps, out=tmp_path / "out", resume=True)
-    assert len(aqmlab.run(base, reps=4, out=tmp_path / "out", resume=True).runs) == 4
+            aqmlab.run(base, reps=reps, out=tmp_path / "out", set=given, resume=True)
+    assert len(aqmlab.run(base, reps=4, out=tmp_path / "out", set=given, resume=True).runs) == 4
+
+
+def test_more_runs_for_a_load_are_another_work(base, tmp_path):
+    aqmlab.run(base, reps=2, out=tmp_path / "out")
+    with pytest.raises(
+        BadInput, match=r"rep-1: holds another .*\(a load is met over the seeds of all runs, so that more"
+    ):
+        aqmlab.run(base, reps=3, out=tmp_path / "out", resume=True)
 
 
 def test_a_result_has_every_table_of_its_runs(base, tmp_path, compiled):
@@ -122,7 +131,7 @@ def test_an_error_in_a_run_ends_the_others_and_leaves_no_folder(base, tmp_path, 
     original = fake_native.simulate
 
     def failing(toml, directory, progress, origin):
-        if "seed = 8" in toml:
+        if "seed = 8" in toml and 'name = "calibration"' not in toml:
             raise RuntimeError("the engine broke")
         return original(toml, directory, progress, origin)
 

@@ -16,10 +16,10 @@ from aqmlab.errors import BadInput, Interrupted, Misbehaved
 from aqmlab.json_files import Json, read_json
 from aqmlab.laws import brought
 from aqmlab.progress import Foreseen, Monitor, Silent
-from aqmlab.results import repeatable, store
+from aqmlab.results import store
 from aqmlab.runs import planning
 from aqmlab.statistics import Interval
-from aqmlab.sweep import axes, grid, making, offered, table
+from aqmlab.sweep import axes, grid, making, offered, repeatable, table
 from aqmlab.sweep.executor import Executor
 from aqmlab.sweep.grid import Grid, Point
 from aqmlab.sweep.kept import Kept
