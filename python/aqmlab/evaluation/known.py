@@ -6,6 +6,7 @@ that were run later, by `--only`, are listed as `parts`. `tools/evaluation_pages
 `docs/evaluations`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -64,11 +65,16 @@ class Field:
 
 
 def _low(number: Json) -> float:
-    return float(number["value"]) - float(number["half_width_95"] or 0)
+    return float(number["value"]) - _half_width(number)
 
 
 def _high(number: Json) -> float:
-    return float(number["value"]) + float(number["half_width_95"] or 0)
+    return float(number["value"]) + _half_width(number)
+
+
+def _half_width(number: Json) -> float:
+    """Of the interval; without one nothing is known."""
+    return math.inf if number["half_width_95"] is None else float(number["half_width_95"])
 
 
 @cache
