@@ -219,13 +219,22 @@ def seeds_of(calibration: Mapping[str, Any]) -> list[int]:
     return [int(seed) for seed in calibration.get("confirmed_by_seed_bps") or [calibration["seed"]]]
 
 
+def seeds_said(calibration: Mapping[str, Any]) -> str:
+    """`seed 7`, `seeds 7 to 11`, or `seeds 7, 9 and 20`."""
+    seeds = seeds_of(calibration)
+    if len(seeds) == 1:
+        return f"seed {seeds[0]}"
+    if seeds == list(range(seeds[0], seeds[0] + len(seeds))):
+        return f"seeds {seeds[0]} to {seeds[-1]}"
+    return f"seeds {', '.join(map(str, seeds[:-1]))} and {seeds[-1]}"
+
+
 def of_load(calibration: dict[str, Any]) -> Check:
     """Whether a population that was calibrated offers the load that it was asked for."""
     error = calibration["error"]
     within = _within(error, LOAD_TOLERANCE)
     each = ", ".join(f"{way} {bps / 1e6:.2f}" for way, bps in calibration["confirmed_each_bps"].items())
-    seeds = seeds_of(calibration)
-    over = f" on average over seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else ""
+    over = f" on average over {seeds_said(calibration)}" if len(seeds_of(calibration)) > 1 else ""
     detail = (
         f"{calibration['users']:,} users offer {calibration['confirmed_bps'] / 1e6:.3f} Mb/s on the uncongested link"
         f"{over}, wanted {calibration['load_bps'] / 1e6:g} Mb/s ({within}; {each})"

@@ -61,4 +61,7 @@ def test_a_load_is_checked_for_the_seeds_with_which_it_was_seen():
     (said,) = checks.of_loads([over], 4)
     assert "10 users offer 98.000 Mb/s on the uncongested link on average over seeds 3 to 4, wanted 98" in said.detail
     assert checks.of_loads([over], 5) == []
+    assert checks.seeds_said(facts) == "seed 3"
+    apart = {**facts, "confirmed_by_seed_bps": {"3": 98e6, "5": 98e6, "9": 98e6}}
+    assert checks.seeds_said(apart) == "seeds 3, 5 and 9"
     assert [checks.confirmed_bps(over, seed) for seed in (3, 4, 5)] == [90e6, 106e6, None]

@@ -355,7 +355,7 @@ def verdicts(out: Console, found: Sequence[Claim]) -> None:
 
 def calibrations(out: Console, found: Sequence[Calibration]) -> None:
     """The fit behind each load."""
-    from aqmlab.checks import seeds_of
+    from aqmlab.checks import seeds_of, seeds_said
 
     for c in found:
         where = {"both": "in each direction"}.get(c.direction, f"{c.direction} alone")
@@ -371,9 +371,9 @@ def calibrations(out: Console, found: Sequence[Calibration]) -> None:
             )
         show(out, table)
         error = c.window_error
-        seeds = seeds_of(c.as_dict())
-        over = f" on average over seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else ""
-        others = "seeds" if len(seeds) > 1 else "windows"
+        facts = c.as_dict()
+        are_several = len(seeds_of(facts)) > 1
+        over, others = (f" on average over {seeds_said(facts)}", "seeds") if are_several else ("", "windows")
         window = "" if error is None else f", other {others} vary by about ± {units.say_share(error, 1)}"
         each = ", ".join(f"{way} {units.say_rate(bps)}" for way, bps in c.confirmed_each_bps.items())
         out.print(

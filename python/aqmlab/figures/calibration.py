@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from aqmlab import units
-from aqmlab.checks import seeds_of
+from aqmlab.checks import seeds_of, seeds_said
 from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import inside
 from aqmlab.figures.looks import HUES, INK, MUTED
@@ -21,9 +21,9 @@ def calibration_fit(facts: Json, number: int = 0) -> Drawn:
     """Throughput on the uncongested link against the population, the fit, and where it is inverted."""
     error = facts["window_error"]
     each = ", ".join(f"{way} {units.say_rate(bps)}" for way, bps in facts["confirmed_each_bps"].items())
-    seeds = seeds_of(facts)
-    of_seeds = f"mean over seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {facts['seed']}"
-    others = "Over other seeds" if len(seeds) > 1 else "Over other windows of this length"
+    are_several = len(seeds_of(facts)) > 1
+    of_seeds = f"mean over {seeds_said(facts)}" if are_several else seeds_said(facts)
+    others = "Over other seeds" if are_several else "Over other windows of this length"
     window = (
         ""
         if error is None
