@@ -93,11 +93,24 @@ def across_runs(values: Sequence[float]) -> Interval:
 FEWEST_INDEPENDENT = 4.0
 """Parts that the parts of a window must be worth for an interval: those of a run of its own would be as many seeds."""
 
+MOST_ALIKE = 0.5
+"""Share of the parts that may have the very same value. Of what happens seldom most parts see nothing, and their spread
+says less than it seems to: with 5 events in 20 parts, each event being of three, intervals held 70 %. What this leaves
+held 94 % and more, with bursts of 1, 3 and 10 and of 2 to 200 events, wherever it left one in forty."""
+
 
 def within_run(value: float, parts: Sequence[float] | Array) -> Interval:
-    """The value of one run, with the interval that the spread of its parts suggests."""
+    """The value of one run, with the interval that the spread of its parts suggests; without one where most parts are
+    alike."""
     width, freedom = _of_neighbours(parts)
+    if width is not None and _alike(np.asarray(parts)) > MOST_ALIKE:
+        width, freedom = None, None
     return Interval(value, width, len(parts), "none" if width is None else "parts", freedom)
+
+
+def _alike(parts: Array) -> float:
+    """The share of the parts that have the most frequent value."""
+    return float(np.unique(parts, return_counts=True)[1].max()) / parts.size
 
 
 def _of_neighbours(parts: Sequence[float] | Array) -> tuple[float | None, float | None]:
@@ -130,7 +143,15 @@ def paired(
 ) -> Interval:
     """The difference to a baseline, pair by pair: run by run under the same seed, or part by part of the one run."""
     differences = [value - base for value, base in zip(values, base_values, strict=True)]
-    return estimate(differences, [part - base for part, base in zip(parts, base_parts, strict=True)])
+    in_parts = [part - base for part, base in zip(parts, base_parts, strict=True)]
+    return across_runs(differences) if len(differences) > 1 else difference_within(differences[0], in_parts[0])
+
+
+def difference_within(value: float, parts: Array) -> Interval:
+    """The difference of two columns of one run each. That of the very same runs is 0 beyond any doubt."""
+    if value == 0 and not parts.any():
+        return Interval(0.0, 0.0, parts.size, "parts")
+    return within_run(value, parts)
 
 
 def simultaneous(interval: Interval, comparisons: int) -> Interval:

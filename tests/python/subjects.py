@@ -111,6 +111,7 @@ class Runs:
 
 
 def losing(*shares, demand=("the same", (1, 2, 3))):
-    """A subject of one run for each of these loss ratios."""
-    lost = [np.full((2, BATCHES), 1000.0 * share) for share in shares]
+    """A subject of one run for each of these loss ratios, which its parts have on average."""
+    around = 1 + 0.001 * np.array([k // 2 * (-1) ** k for k in range(BATCHES)])
+    lost = [np.tile(1000.0 * share * around, (2, 1)) for share in shares]
     return Runs([window([0.1] * 60, dropped=each) for each in lost], demand=demand)

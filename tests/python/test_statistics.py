@@ -40,9 +40,25 @@ def test_pairing_takes_out_what_both_have_in_common():
 
 
 def test_one_run_is_judged_by_its_parts_and_says_so():
-    parts, base = np.array([2.0, 3.0, 4.0]), np.array([1.0, 2.0, 3.5])
+    parts, base = np.array([2.0, 3.0, 4.0]), np.array([1.0, 2.25, 3.5])
     interval = statistics.paired([3.0], [parts], [2.0], [base])
     assert (interval.value, interval.basis, interval.n) == (1.0, "parts", 3)
+
+
+def test_what_most_parts_do_not_see_has_no_interval():
+    """Bursts of three events, few of them, in 20 parts: the spread of parts that are mostly empty tells too little."""
+    streams, held = np.random.default_rng(7), []
+    for _ in range(400):
+        bursts = streams.poisson(30 / 3 / 20, 20)
+        shares = np.array([streams.geometric(1 / 3, n).sum() for n in bursts]) / 500
+        interval = statistics.within_run(float(shares.mean()), shares)
+        if (shares == 0).sum() > 10:
+            assert (interval.half_width, interval.basis) == (None, "none")
+        else:
+            held.append(interval.low <= 30 / 20 / 500 <= interval.high)
+    assert len(held) > 50
+    assert np.mean(held) > 0.9
+    assert statistics.within_run(1.0, np.ones(20)).half_width is None
 
 
 def test_a_quantile_is_a_value_that_occurred():

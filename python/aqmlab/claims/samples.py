@@ -13,7 +13,7 @@ import numpy as np
 
 from aqmlab.measures.measure import Reading
 from aqmlab.measures.subject import Subject
-from aqmlab.statistics import CONFIDENCE, Array, Interval, across_runs, student, within_run
+from aqmlab.statistics import CONFIDENCE, Array, Interval, across_runs, difference_within, student, within_run
 
 EACH: dict[str, Callable[[Array], Array]] = {
     "mean": lambda values: np.asarray(values.mean(axis=0)),
@@ -82,7 +82,9 @@ def contrast(terms: Sequence[tuple[float, Sample]]) -> Interval:
         values, parts = totals[0]
         if len(values) > 1:
             return across_runs(list(values))
-        return Interval(value, None, 1, "none") if parts is None else within_run(value, parts)
+        if parts is None:
+            return Interval(value, None, 1, "none")
+        return within_run(value, parts) if len(terms) == 1 else difference_within(value, parts)
     return _welch(value, [values for values, _ in totals])
 
 

@@ -22,6 +22,7 @@ from aqmlab.results.window import CDF_TIMES, TAIL_TIMES, Window
 from aqmlab.statistics import Array
 
 MARKED_TIMES = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
+MARKED = "0.1, 0.2, 0.3, 0.5, 1 and 2 s"
 """Where the precision of a distribution is asked, seconds."""
 WITHIN = "Share of exchanges whose response is complete within the time on the horizontal axis; higher is better."
 """What a distribution shows."""
@@ -29,8 +30,8 @@ LONGER = (
     "Share of exchanges that take longer than the time on the horizontal axis, both axes logarithmic; lower is better."
 )
 """What a tail shows."""
-CUT_OFF = "Exchanges that the end of the window cut off are not in it, so the far tail is too low."
-"""What is missing in a tail."""
+CUT_OFF = "Exchanges that take longer than the warm-up are not all in it, so the far tail is too low."
+"""What is missing in a tail: what began before the run did cannot be done in its window."""
 FEWEST_LEFT = 10
 """Exchanges that a tail is drawn down to."""
 FEWEST_FOR_A_BAND = 3
@@ -84,8 +85,7 @@ def response_cdf(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
         several = min(len(c.result.runs) for c in columns) > 1
         where = "across runs" if several else "from 20 parts within the one run"
         whose = "" if len(known) == len(widths) else f" of the {len(known)} of {len(widths)} curves that have one"
-        times = f"{MARKED_TIMES[0]:g} to {MARKED_TIMES[-1]:g} s"
-        precision = f"; 95 % interval at most ± {100 * max(known):.1f} points{whose} at {times} ({where})"
+        precision = f"; 95 % interval at most ± {100 * max(known):.1f} points{whose} at {MARKED} ({where})"
     curves = [
         Curve(
             column.label,
@@ -191,7 +191,11 @@ def band(runs: Array) -> tuple[Array, Array]:
 
 
 def _bands_said(curves: Sequence[Curve]) -> str:
-    return " Bands: 95 % t-intervals across runs." if any(curve.band is not None for curve in curves) else ""
+    return (
+        " Bands: 95 % t-intervals across runs, of each time by itself."
+        if any(curve.band is not None for curve in curves)
+        else ""
+    )
 
 
 def _wider_said(curves: Sequence[Curve], is_log: bool = False) -> str:
@@ -199,14 +203,13 @@ def _wider_said(curves: Sequence[Curve], is_log: bool = False) -> str:
 
 
 def _cdf_half_width(column: Column) -> float | None:
-    """The widest half width at the marked times; none of a curve that lacks an interval at one of them."""
+    """The widest half width at the marked times; none of a curve that has an interval at none of them."""
     marks = [index(time_s) for time_s in MARKED_TIMES]
     widths = [
         column.statistic(lambda w, k=k: float(w.cdf[k]), lambda w, k=k: w.cdf_parts[:, k]).half_width  # type: ignore[misc]
         for k in marks
     ]
-    known = [width for width in widths if width is not None]
-    return max(known) if len(known) == len(widths) else None
+    return max((width for width in widths if width is not None), default=None)
 
 
 def _plain(value: float, _position: int | None = None) -> str:

@@ -108,7 +108,8 @@ def basis(reps: int, are_shown: bool = True) -> str:
         return f"± 95 % t-interval across {reps} independent runs."
     return (
         "One run: no interval across runs. ± 95 % from 20 parts of its window, wider by what neighbours have in "
-        "common; none where the run is not known to be settled or hardly four of its parts are independent."
+        "common; none where the run is not known to be settled, hardly four of its parts are independent, or most "
+        "parts have the same value."
     )
 
 

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter
 from aqmlab import statistics
 from aqmlab.figures import enlarged
 from aqmlab.figures.drawn import Drawn
-from aqmlab.figures.responses import CUT_OFF, FEWEST_LEFT, LONGER, MARKED_TIMES, WITHIN
+from aqmlab.figures.responses import CUT_OFF, FEWEST_LEFT, LONGER, MARKED, MARKED_TIMES, WITHIN
 from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
 from aqmlab.results.exchanges import index
@@ -238,8 +238,7 @@ def _precision(curves: Sequence[Curve]) -> str:
     known = [one.half_width for _, one in found if one.half_width is not None and has_interval(one)]
     if not known:
         return f"; {bases_said(found)}"
-    times = f"{MARKED_TIMES[0]:g} to {MARKED_TIMES[-1]:g} s"
-    return f"; intervals at most ± {100 * max(known):.1f} points from {times} ({bases_said(found)})"
+    return f"; intervals at most ± {100 * max(known):.1f} points at {MARKED} ({bases_said(found)})"
 
 
 def _sizes(curves: Sequence[Curve]) -> str:
