@@ -69,6 +69,26 @@ def quantiles(values: npt.ArrayLike, shares: Sequence[float]) -> Array:
     return np.asarray(np.quantile(np.asarray(values, dtype=float), shares, method="inverted_cdf"), dtype=float)
 
 
+def median_of_waits(waited: npt.ArrayLike, is_over: npt.ArrayLike) -> float | None:
+    """The median of waits of which some were not over when they were last seen: those took longer than they are known
+    for, and nobody knows by how much. None where so few were over that they do not tell.
+
+    Of Kaplan and Meier 1958, "Nonparametric estimation from incomplete observations", J. Am. Stat. Assoc. 53. Where all
+    are over it is the usual median, in the middle of two of an even number.
+    """
+    times, over = np.asarray(waited, dtype=float), np.asarray(is_over, dtype=bool)
+    order = np.lexsort((~over, times))  # a wait that is over comes before one that goes on after as long
+    times, over = times[order], over[order]
+    at_risk = np.arange(times.size, 0, -1)
+    longer = np.cumprod(1 - over / at_risk)[over]
+    low, high = np.searchsorted(-longer, (-0.5 - EXACT, -0.5 + EXACT), side="left")
+    return float((times[over][low] + times[over][high]) / 2) if high < longer.size else None
+
+
+EXACT = 1e-9
+"""What a share may be off that was multiplied up."""
+
+
 def half_width(values: Sequence[float] | Array) -> float | None:
     """Half width of the 95 % t-interval of a mean; `None` with fewer than two values or a value that is missing."""
     sample = np.asarray(values, dtype=float)

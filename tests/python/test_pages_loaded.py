@@ -57,7 +57,7 @@ def test_a_page_is_what_touches_in_time(tmp_path: Path) -> None:
     assert found.rows() == [(0, 0, 10.0, 1.5, 4), (0, 0, 13.5, 1.0, 1), (0, 7, 9.0, pytest.approx(0.1), 1)]
     assert pages.within(found, 1.0, (5.0, 20.0)) == pytest.approx(2 / 3)
     assert pages.within(found, 1.2, (5.0, 14.0)) == pytest.approx(1 / 2)  # the second began too late to be judged
-    assert pages.median_s(found) == 1.0
+    assert pages.median_s(found, (5.0, 20.0)) == 1.0
     assert pages.pages(tmp_path, [{"kind": "web", "model": "unc2001"}], (5.0, 20.0)).equals(found)
     assert pages.pages(tmp_path, [{"kind": "web", "model": "kuzmanovic2005"}], (5.0, 20.0)).height == 0
     assert pages.pages(tmp_path, [READERS], (5.0, 20.0), among=[1]).height == 0
@@ -74,20 +74,23 @@ def test_what_never_came_is_no_part_of_a_loaded_page(tmp_path: Path) -> None:
     found = pages.pages(written(tmp_path, rows, missing), [READERS], window)
     assert found.rows() == [(0, 0, 10.0, None, 2), (0, 1, 12.0, 0.25, 1), (0, pages.NEVER, 15.5, None, 0)]
     assert pages.within(found, 2.0, window) == pytest.approx(1 / 3)
-    assert pages.median_s(found) is None  # most were not loaded
+    assert pages.median_s(found, window) is None  # most were not loaded
     # What was asked for before the window or after it is no page of it.
     outside = [*asked, (4.5, 1), (20.5, 1)]
     assert pages.pages(written(tmp_path, rows, outside), [READERS], window).equals(loaded)
 
 
-def test_a_page_that_was_not_loaded_took_longer_than_any_other() -> None:
-    def median_s(*load_s: float | None) -> float | None:
-        begun_s = [10.0 if load is not None else 19.9 for load in load_s]
-        return pages.median_s(pl.DataFrame({"begun_s": begun_s, "load_s": load_s}, schema_overrides={"load_s": float}))
+def test_a_page_that_was_not_loaded_took_longer_than_until_the_end() -> None:
+    def median_s(*load_s: float | None, begun_s: float = 10.0) -> float | None:
+        begun = [begun_s if load is None else 10.0 for load in load_s]
+        found = pl.DataFrame({"begun_s": begun, "load_s": load_s}, schema_overrides={"load_s": float})
+        return pages.median_s(found, (5.0, 30.0))
 
-    # Two that were under way for 0.1 s at the end were quick by no means.
+    # Those that were waited for as long as 20 s took longer than the others.
     assert median_s(3.0, 10.0, None, None) is None
     assert median_s(3.0, 10.0, None) == 10.0 and median_s(3.0, 4.0, 10.0, None) == 7.0
+    # Those that were under way for 0.1 s at the end tell nothing.
+    assert median_s(3.0, 4.0, 10.0, None, None, begun_s=29.9) == 4.0
     assert median_s(None) is None and median_s() is None
 
 

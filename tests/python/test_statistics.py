@@ -65,6 +65,37 @@ def test_a_quantile_is_a_value_that_occurred():
     assert statistics.quantiles([4.0, 1.0, 3.0, 2.0], (0.1, 0.5, 0.51, 0.75, 0.99, 1.0)).tolist() == [1, 2, 3, 3, 4, 4]
 
 
+def test_the_median_of_waits_is_that_of_all_where_the_end_cuts_some_off():
+    """Waits of a mean of 4 s that begin at any time of 20 s: a fifth of them goes on at the end."""
+    streams = np.random.default_rng(3)
+    begun, took = streams.uniform(0, 20, 40_000), streams.exponential(4, 40_000)
+    left = 20 - begun
+    is_over = took <= left
+    assert 0.15 < 1 - is_over.mean() < 0.25
+    found = statistics.median_of_waits(np.minimum(took, left), is_over)
+    assert found == pytest.approx(4 * np.log(2), rel=0.02)
+    assert np.median(took[is_over]) < 0.9 * found < 0.9 * np.median(np.where(is_over, took, np.inf))
+
+
+@pytest.mark.parametrize(
+    ("waited", "is_over", "median"),
+    [
+        ([3.0, 1.0, 2.0], [1, 1, 1], 2.0),
+        ([4.0, 1.0, 2.0, 3.0], [1, 1, 1, 1], 2.5),
+        # By hand: 4/5 are left after 1 s; 2/3 of these after 3 s, as three were still waited for; half of these then.
+        ([1.0, 2.0, 3.0, 4.0, 5.0], [1, 0, 1, 1, 1], 4.0),
+        ([1.0, 2.0, 3.0, 5.0, 9.0], [1, 0, 1, 1, 0], 5.0),
+        ([1.0, 2.0], [1, 0], None),
+        ([1.0, 2.0, 2.0], [0, 0, 0], None),
+        ([], [], None),
+        # One that goes on after 2 s was still waited for when another was over after 2 s.
+        ([2.0, 2.0, 2.0], [0, 1, 1], 2.0),
+    ],
+)
+def test_the_median_of_a_few_waits(waited, is_over, median):
+    assert statistics.median_of_waits(waited, is_over) == median
+
+
 def test_a_straight_line_is_found_exactly():
     line = statistics.fit_line([1, 2, 4], [5, 7, 11])
     assert (line.slope, line.intercept, line.at(10)) == (2, 3, 23)

@@ -89,7 +89,7 @@ def _pages(run: Run, blocks: Sequence[int]) -> Figures:
     return {
         "loaded": float(found["load_s"].count()),
         "share_in_2s": pages.within(found, felt.PAGE_IN_S, run.window),
-        "load_median_s": pages.median_s(found),
+        "load_median_s": pages.median_s(found, run.window),
     }
 
 

@@ -9,7 +9,6 @@ Where the run wrote its demands down, what was asked for and never came is known
 page is taken for loaded when what came of it is there.
 """
 
-import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,8 +18,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
+
+from aqmlab import statistics
 
 READERS = "archive2024"
 """The model whose blocks are pages without being called so."""
@@ -178,12 +178,11 @@ def within(found: pl.DataFrame, limit_s: float, window: tuple[float, float]) -> 
     return judged.filter(pl.col("load_s") <= limit_s).height / judged.height
 
 
-def median_s(found: pl.DataFrame) -> float | None:
-    """The load time that half of the pages had; one that was not loaded took longer than any other.
+def median_s(found: pl.DataFrame, window: tuple[float, float]) -> float | None:
+    """The load time that half of the pages had. One that was not loaded by the end of the window took longer than that.
 
-    Nothing where half of them or more were not loaded.
+    Nothing where too few were loaded to tell.
     """
-    if not found.height:
-        return None
-    half = float(np.median(found["load_s"].fill_null(math.inf).to_numpy()))
-    return half if math.isfinite(half) else None
+    over = found["load_s"].is_not_null()
+    waited = found["load_s"].fill_null(window[1] - found["begun_s"])
+    return statistics.median_of_waits(waited.to_numpy(), over.to_numpy())

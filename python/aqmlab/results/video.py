@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from aqmlab import units
+from aqmlab import statistics, units
 from aqmlab.results import pages
 
 KIND = "video"
@@ -249,12 +249,12 @@ def _waiting(block: int, viewer: int, begun_s: float, end_s: float) -> tuple[Any
 def said(found: pl.DataFrame) -> dict[str, float | int | None]:
     """Films together: how many, stalls an hour of watching, how long they stood still, and how they looked.
 
-    One without a picture by the end has stood still since it was asked for, and started later than any other.
+    One without a picture by the end has stood still since it was asked for, and starts later than that.
     """
     unstarted = found.filter(pl.col("startup_s").is_null())
     watched_s = float(found["watched_s"].sum())
     stalled_s = float(found["stalled_s"].sum()) + float(unstarted["waited_s"].sum())
-    startup_s = float(np.median(found["startup_s"].fill_null(math.inf).to_numpy())) if found.height else math.inf
+    has_begun = found["startup_s"].is_not_null().to_numpy()
     watched = found.filter(pl.col("watched_s") > 0)
     bitrates, weights = (watched[column].to_numpy() for column in ("bitrate_bps", "watched_s"))
     return {
@@ -262,7 +262,7 @@ def said(found: pl.DataFrame) -> dict[str, float | int | None]:
         "watched_s": watched_s,
         "stalls_per_hour": float(found["stalls"].sum()) * 3600 / watched_s if watched_s > 0 else None,
         "stalled_share": stalled_s / (stalled_s + watched_s) if stalled_s + watched_s > 0 else None,
-        "startup_median_s": startup_s if math.isfinite(startup_s) else None,
+        "startup_median_s": statistics.median_of_waits(found["waited_s"].to_numpy(), has_begun),
         "unstarted_share": unstarted.height / found.height if found.height else None,
         "bitrate_mean_bps": float(np.average(bitrates, weights=weights)) if watched.height else None,
     }
