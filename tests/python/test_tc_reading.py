@@ -133,6 +133,18 @@ def test_statistics_are_comments():
     assert "that is 200 packets, of which 50.5 % were lost" in link_of(again)[1].text
 
 
+@pytest.mark.parametrize(
+    ("port", "overhead"), [("eth0", 14), ("ppp0", 0), ("pppoe-wan", 0), ("ifb4pppoe-wan", 0), ("wg0", 0)]
+)
+def test_a_port_of_packets_without_an_ethernet_header_counts_none(port, overhead):
+    shaper = f"qdisc tbf 1: dev {port} root refcnt 2 rate 10Mbit burst 5Kb limit 100Kb"
+    cake = f"qdisc cake 1: dev {port} root refcnt 2 bandwidth 10Mbit besteffort triple-isolate rtt 100ms raw overhead 0"
+    for dump, is_told in ((shaper, overhead > 0), (cake, False)):
+        link, found = link_of(dump)
+        assert link.get("overhead", "0b") == f"{overhead}b", dump
+        assert ("Ethernet's header" in found.text) == is_told
+
+
 def test_without_a_shaper_the_rate_is_asked_for():
     text = GOOD.splitlines()[1].replace("parent 1:1", "root refcnt 2")
     with pytest.raises(BadInput, match="no shaper says the link's rate; expected --rate"):

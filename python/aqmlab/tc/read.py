@@ -12,7 +12,7 @@ from aqmlab.errors import BadInput
 from aqmlab.tc import dump, meant, others, red, table, words
 from aqmlab.tc import quantities as q
 from aqmlab.tc.dump import Dump, Node, number
-from aqmlab.tc.table import ETHERNET_HEADER, Flag, Row, Value
+from aqmlab.tc.table import ETHERNET_HEADER, WITHOUT_HEADER, Flag, Row, Value
 
 SHAPERS = ("htb", "tbf", "cake")
 
@@ -193,14 +193,15 @@ def _port(device: str, found: Dump) -> Port:
     leaf = _leaf(root, shaping, qdiscs, found)
     rate_bps: float | None = None
     taken = _bytes(root, "overhead", found) if root.stab else 0
-    overhead = ETHERNET_HEADER + taken
+    header = _header(device)
+    overhead = header + taken
     framing = _framing(root.stab) if root.stab else "noatm"
     if shaping is not None:
         rate_bps, bound = _bound(shaping, classes, found)
         if bound is not root:
             overhead += _bytes(bound, "overhead", found)
             framing = _framing(bound.words) if framing == "noatm" else framing
-    if not (root.stab or root.is_command) and (leaf is None or leaf.kind != "cake"):
+    if header and not (root.stab or root.is_command) and (leaf is None or leaf.kind != "cake"):
         remarks.append("overhead: tc counts Ethernet's header of 14 bytes, unless stab takes it off, which -d shows")
     qdisc: Tree = {}
     cake_rate = leaf.words.get("bandwidth", "unlimited") if leaf is not None and leaf.kind == "cake" else "unlimited"
@@ -216,12 +217,18 @@ def _port(device: str, found: Dump) -> Port:
     else:
         qdisc = _qdisc(leaf, [c for c in classes if _major(c.handle) == _major(leaf.handle)], qdiscs, found, remarks)
     if leaf is not None and leaf.kind == "cake":
-        inner = _cake_overhead(leaf, taken if root is not leaf else 0, qdisc, found)
+        inner = _cake_overhead(leaf, header, taken if root is not leaf else 0, qdisc, found)
         if rate_bps is None and "bandwidth" in qdisc:
             rate_bps, overhead, framing = q.rate(qdisc["bandwidth"]), inner, _framing_of_cake(qdisc)
     shown = (emulator or shaper) if leaf is None else leaf
     statistics = tuple(_statistics(shown)) if shown is not None else ()
     return Port(device, leaf, qdisc, rate_bps, overhead, framing, statistics, tuple(remarks), emulator)
+
+
+def _header(device: str) -> int:
+    """Bytes before the IP packet that a port counts: a tunnel's packets have no Ethernet header, nor have they on the
+    way in, through an `ifb` that is named after it."""
+    return 0 if device.removeprefix("ifb4").startswith(WITHOUT_HEADER) else ETHERNET_HEADER
 
 
 def _framing(words: Mapping[str, q.Raw]) -> str:
@@ -458,12 +465,12 @@ def _value(node: Node, word: table.Word, found: Dump) -> Any:
     return False if is_off else value
 
 
-def _cake_overhead(leaf: Node, taken: int, qdisc: Tree, found: Dump) -> int:
-    """CAKE's bytes beyond the IP packet: with `raw` those of the port, else its own; below a stab it takes an
-    Ethernet header off that is off already."""
-    shown = ETHERNET_HEADER
+def _cake_overhead(leaf: Node, header: int, taken: int, qdisc: Tree, found: Dump) -> int:
+    """CAKE's bytes beyond the IP packet: with `raw` those of the port, else its own; below a stab it takes a header off
+    that is off already."""
+    shown = header
     if "overhead" in qdisc:
-        shown = int(qdisc["overhead"]) + (ETHERNET_HEADER if leaf.words.get("raw") else 0)
+        shown = int(qdisc["overhead"]) + (header if leaf.words.get("raw") else 0)
     elif "overhead_keyword" in qdisc:
         alone = engine.resolve(toml_text.dumps({"link": {"qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}), "tc")
         shown = int(alone.scenario["link"]["qdisc"]["overhead"])

@@ -13,6 +13,9 @@ from aqmlab.tc import quantities as q
 ETHERNET_HEADER = 14
 """Bytes that the kernel counts to a packet on an Ethernet port, and aqmlab does not."""
 
+WITHOUT_HEADER = ("ppp", "tun", "wg")
+"""How ports are called whose packets begin with the IP header where they wait: `ppp0`, `pppoe-wan`, `tun0`, `wg0`."""
+
 
 ADAPTIVE = frozenset({"adaptive", "adaptative"})
 """Words that make tc's red the discipline that is called ared here."""
