@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import fake_native  # noqa: E402
 from aqmlab import _native as native  # noqa: E402
 from aqmlab import engine  # noqa: E402
+from aqmlab.errors import CannotRun  # noqa: E402
 from aqmlab.laws import brought  # noqa: E402
 from aqmlab.live import plan, preflight, process, runs  # noqa: E402
 from aqmlab.live.settings import Settings  # noqa: E402
@@ -103,6 +104,15 @@ def hears_signals() -> None:
 def compiled(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The compiled engine in the place of the stand-in."""
     monkeypatch.setattr(engine, "native", NATIVE)
+
+
+@pytest.fixture
+def real_hosts(compiled: None) -> None:
+    """Skips where this machine cannot make live runs."""
+    try:
+        preflight.check()
+    except CannotRun as reason:
+        pytest.skip(str(reason))
 
 
 @pytest.fixture

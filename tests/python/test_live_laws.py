@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab import cli, engine
+from aqmlab import cli
 from aqmlab.errors import BadInput, CannotRun, Misbehaved
 from aqmlab.laws.brought import Brought
-from aqmlab.live import at_fault, preflight, process
-from conftest import NATIVE
+from aqmlab.live import at_fault, process
 from own_laws import own
 
 SHORT = """
@@ -67,15 +66,6 @@ def test_without_a_law_that_could_it_is_the_machine():
     assert process.how(128 + 11) == "was ended by SIGSEGV" and process.how(101) == "ended with exit code 101"
 
 
-@pytest.fixture
-def able(monkeypatch):
-    monkeypatch.setattr(engine, "native", NATIVE)
-    try:
-        preflight.check()
-    except CannotRun as reason:
-        pytest.skip(str(reason))
-
-
 @pytest.mark.alone
 @pytest.mark.parametrize(
     ("body", "said"),
@@ -85,7 +75,7 @@ def able(monkeypatch):
         ("if packet.now_ns > 10**9: import os; os.abort()", "short: the test bed was ended by SIGABRT before it had a"),
     ],
 )
-def test_a_law_that_fails_between_real_hosts_is_named(able, tmp_path, body, said):
+def test_a_law_that_fails_between_real_hosts_is_named(real_hosts, tmp_path, body, said):
     path = own(tmp_path, body, "(compiled=False)")
     with pytest.raises(Misbehaved, match=f"^{said}.*{path}"):
         aqmlab.live(SHORT, set={"link.qdisc": str(path)}, out=tmp_path / "l")
@@ -93,7 +83,7 @@ def test_a_law_that_fails_between_real_hosts_is_named(able, tmp_path, body, said
 
 
 @pytest.mark.alone
-def test_a_law_that_fails_live_ends_the_command_as_one_in_the_simulator_does(able, tmp_path, capsys):
+def test_a_law_that_fails_live_ends_the_command_as_one_in_the_simulator_does(real_hosts, tmp_path, capsys):
     fails = "import os; assert 'AQMLAB_LIVE' not in os.environ or packet.now_ns < 10**9"
     path, scenario = own(tmp_path, fails, "(compiled=False)"), tmp_path / "short.toml"
     scenario.write_text(SHORT)

@@ -8,12 +8,8 @@ import time
 import pytest
 
 import aqmlab
-from aqmlab import engine
-from aqmlab.errors import CannotRun
-from aqmlab.live import preflight
-from conftest import NATIVE
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("real_hosts")]
 
 SCENARIO = """
 name = "flows"
@@ -34,15 +30,6 @@ kind = "bulk"
 flows = 2
 start = "0s"
 """
-
-
-@pytest.fixture(autouse=True)
-def able(monkeypatch):
-    monkeypatch.setattr(engine, "native", NATIVE)
-    try:
-        preflight.check()
-    except CannotRun as reason:
-        pytest.skip(str(reason))
 
 
 def test_two_flows_fill_a_real_link(tmp_path):

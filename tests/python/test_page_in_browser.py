@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 import browser
-from aqmlab import api, engine
-from aqmlab.errors import CannotRun
-from aqmlab.live import preflight
-from conftest import NATIVE, ROOT
+from aqmlab import api
+from conftest import ROOT
 
 pytestmark = pytest.mark.alone
 
@@ -48,16 +46,11 @@ LOADS = 9
 
 
 @pytest.fixture(autouse=True)
-def able(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "native", NATIVE)
+def able(real_hosts: None) -> None:
     if browser.CHROMIUM is None:
         pytest.skip("left out: no chromium to load pages with")
     if os.geteuid() != 0 or shutil.which("nsenter") is None:
         pytest.skip("left out: nsenter, or root's rights to enter the other side")
-    try:
-        preflight.check()
-    except CannotRun as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.mark.parametrize(
