@@ -17,7 +17,7 @@ from aqmlab import cli, scenario, study, sweep
 from aqmlab.command import study as study_command
 from aqmlab.errors import BadInput
 from aqmlab.json_files import read_json
-from aqmlab.study import definition, folders, found, overview, runs
+from aqmlab.study import definition, folders, found, outcome, overview, runs
 from aqmlab.sweep import making
 from aqmlab.sweep.kept import Kept
 from conftest import ROOT, hears_signals
@@ -155,15 +155,15 @@ def test_a_verdict_that_is_not_the_known_one_ends_with_one(here, capsys):
     ],
 )
 def test_shorter_runs_are_judged_by_the_opposite_alone(verdict, known, is_whole, answer):
-    assert found.as_known(verdict, known, is_whole) is answer
+    assert outcome.as_known(verdict, known, is_whole) is answer
 
 
 def test_a_number_that_is_missing_though_it_was_run_is_not_the_known_outcome_of_any_profile():
-    assert not found.as_known("cannot be decided", "holds", is_whole=False, no_data=1)
-    assert not found.as_known("cannot be decided", "does not hold", is_whole=False, no_data=1)
-    assert found.as_known("cannot be decided", "cannot be decided", is_whole=False, no_data=1)
-    assert found.as_known("not run in this profile", "holds", is_whole=False)
-    assert not found.as_known("not run in this profile", "holds", is_whole=True)
+    assert not outcome.as_known("cannot be decided", "holds", is_whole=False, no_data=1)
+    assert not outcome.as_known("cannot be decided", "does not hold", is_whole=False, no_data=1)
+    assert outcome.as_known("cannot be decided", "cannot be decided", is_whole=False, no_data=1)
+    assert outcome.as_known("not run in this profile", "holds", is_whole=False)
+    assert not outcome.as_known("not run in this profile", "holds", is_whole=True)
 
 
 def test_a_part_lists_its_points_before_it_runs_and_folds_what_is_not_asked(here, capsys):

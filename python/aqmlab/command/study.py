@@ -154,11 +154,11 @@ def show(out: Console, done: Sequence[Finished], page: Path | None) -> None:
     from rich.text import Text
 
     from aqmlab.command.agreement_tables import agreements as show_agreements
-    from aqmlab.study import found
+    from aqmlab.study import outcome
 
     for one in done:
         _claims(out, one)
-    total = found.counts([one.found for one in done])
+    total = outcome.counts([one.found for one in done])
     if any(total.values()):
         said = ", ".join(f"{count} {verdict}" for verdict, count in total.items())
         out.print(Text(f"Verdicts: {said}.", style="bold"))
@@ -243,12 +243,12 @@ def _view(as_json: bool, monitor: Any, is_live: bool) -> Iterator[Any]:
 
 
 def _judge(done: Sequence[Finished]) -> None:
-    from aqmlab.study import found
+    from aqmlab.study import outcome
 
     facts = [one.found for one in done]
     for failed in (check for one in facts for check in one["self_checks"]["failed"]):
         complain(f"self-check failed: {failed['run']}: {failed['name']}: {failed['detail']}", 1)
-    for line in found.unexpected(facts):
+    for line in outcome.unexpected(facts):
         complain(f"not the known outcome: {line}", 1)
-    if found.unexpected(facts) or any(one["self_checks"]["failed"] for one in facts):
+    if outcome.unexpected(facts) or any(one["self_checks"]["failed"] for one in facts):
         raise typer.Exit(1)

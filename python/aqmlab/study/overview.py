@@ -12,7 +12,7 @@ from aqmlab.claims.verdict import bound_words, called
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.results import store
-from aqmlab.study import definition, found, page, published, witnessed
+from aqmlab.study import definition, found, outcome, page, published, witnessed
 from aqmlab.study.definition import FULL, Study, by_scale
 from aqmlab.sweep import offered
 
@@ -47,7 +47,7 @@ def write(base: Path, done: Sequence["Finished"]) -> Json:
     answer = {
         "kind": "studies",
         "complete": True,
-        "claims": found.counts(facts),
+        "claims": outcome.counts(facts),
         "runs": len(cpu_s),
         "cpu_h": sum(cpu_s.values()) / 3600,
         "wall_s": max((one["wall_s"] for one in facts), default=0.0),

@@ -21,10 +21,10 @@ from aqmlab.laws import brought
 from aqmlab.progress import Foreseen, Monitor, Silent, View, clock_text
 from aqmlab.results import store
 from aqmlab.runs.progress_lines import with_lines
-from aqmlab.study import curves, found, live, page
+from aqmlab.study import curves, found, live, outcome, page
 from aqmlab.study.cells import Cell, Cells
 from aqmlab.study.definition import FULL, Study
-from aqmlab.study.found import Effort
+from aqmlab.study.outcome import Effort
 from aqmlab.sweep import plan as plans
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.executor import Executor
@@ -108,7 +108,7 @@ def run(
     """
     monitor, started = monitor or Silent(), time.monotonic()
     for folder, study in studies.items():
-        found.claim_folder(folder, study.id)
+        outcome.claim_folder(folder, study.id)
         study.check_scales()
         if witnesses and len(studies) == 1:
             live.comparison_file(study)
@@ -127,7 +127,7 @@ def run(
         for folder, study in studies.items():
             folder.mkdir(parents=True, exist_ok=True)
             locks.enter_context(store.alone(folder))
-            found.begin(folder, study)
+            outcome.begin(folder, study)
         made = _make(planned, jobs, fresh, executor, heard, kept, say)
         wall_s = time.monotonic() - started
         with _interruptible("stopped; all runs are finished and kept"):
@@ -250,7 +250,7 @@ def _finish(one: _Planned, made: _Made, effort: Effort, agreements: Sequence[Agr
     claims = [asked.ask(text.in_profile(study.profile.name), cells.by_name) for text in study.claims]
     if study.profile.name != FULL and not study.changes:
         claims = found.at_full_scale(study.folder, claims, None if study.bed is None else study.bed.name)
-    facts = found.of_study(study, cells, claims, effort)
+    facts = outcome.of_study(study, cells, claims, effort)
     facts["agreements"] = [item.as_dict() for item in agreements]
     for name in DRAWN:  # what is not drawn any more shall not stay
         shutil.rmtree(one.folder / name, ignore_errors=True)
