@@ -22,8 +22,9 @@ def kinds() -> set[str]:
     way = Way(50e6, 0.06, "ethernet")
     found = [
         candidate
-        for platform in candidates.PLATFORMS
-        for candidate in candidates.of(platform, "docsis", 0.06)
+        for line, platforms in (("docsis", candidates.PLATFORMS), ("port", candidates.PORTS))
+        for platform in platforms
+        for candidate in candidates.of(platform, line, 0.06)
         if candidate.settings is not None
     ]
     return {"bfifo", *(str(candidate.qdisc(way)["kind"]) for candidate in found)}

@@ -24,6 +24,9 @@ from conftest import ROOT
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
+LINES = [one.name for one in access.ACCESS.values() if not one.is_port]
+"""In front of which something shapes."""
+
 
 @pytest.mark.parametrize(
     ("options", "said"),
@@ -44,7 +47,15 @@ pytestmark = pytest.mark.usefixtures("compiled")
         ({"homes": 0}, "--homes 0: expected 1 at least"),
         ({"homes": 3, "users": 3}, "--homes, --users, --mix, --capture: expected one of them"),
         ({"users": 1000}, "no discipline makes room; expected at most 43 at a time"),
-        ({"access": "isdn"}, "--access isdn: expected one of docsis, dsl, atm, ethernet, lte"),
+        ({"access": "isdn"}, "--access isdn: expected one of docsis, dsl, atm, ethernet, lte, port"),
+        (
+            {"platform": "hardware"},
+            "--on hardware with --access ethernet: expected one of linux, openwrt, freebsd, systemd-networkd",
+        ),
+        (
+            {"access": "port", "platform": "mikrotik"},
+            "--on mikrotik with --access port: expected one of linux, hardware",
+        ),
         ({"platform": "windows"}, "--on windows: expected one of linux, openwrt, freebsd, systemd-networkd, mikrotik"),
         ({"what_for": "chess"}, "'chess': expected calls, web, video, games, downloads"),
         ({"what_for": "web=-1"}, "'web=-1': expected a weight above 0 and up to 1000"),
@@ -275,7 +286,7 @@ def test_a_screen_and_a_page_have_the_verdict(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("platform", ["linux", "openwrt", "freebsd", "systemd-networkd", "mikrotik"])
-@pytest.mark.parametrize("line", access.ACCESS)
+@pytest.mark.parametrize("line", LINES)
 def test_every_candidate_has_lines(platform: str, line: str) -> None:
     asked = question.read("50mbit", "2mbit", "20ms..60ms", access=line, platform=platform)
     for one in candidates.of(platform, line, 0.06):
@@ -302,7 +313,7 @@ SYSTEMD_LOG_LEVEL=debug timeout 2 "$2" 2>&1
 @pytest.mark.alone
 @pytest.mark.skipif(os.geteuid() != 0 or not NETWORKD.exists(), reason="left out: systemd-networkd, or root's rights")
 def test_systemd_reads_its_lines_back(tmp_path: Path) -> None:
-    for name in access.ACCESS:
+    for name in LINES:
         asked = question.read("50mbit", "2mbit", "20ms..160ms", access=name, platform="systemd-networkd")
         for number, one in enumerate(candidates.of("systemd-networkd", name, 0.06)):
             if one.settings is not None and not one.in_modem:
@@ -541,7 +552,7 @@ def test_it_says_what_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> No
     assert any("one that loses nothing by itself" in line for line in found["not_known"])
 
 
-@pytest.mark.parametrize("line", access.ACCESS)
+@pytest.mark.parametrize("line", LINES)
 def test_cake_is_the_only_shaper_whatever_the_line_is(line: str) -> None:
     asked = question.read("20mbit", "2mbit", access=line, platform="linux")
     for one in candidates.of("linux", line, 0.06):

@@ -1,4 +1,4 @@
-"""Kinds of access: what the line adds to a packet, what waits in front of it today, and how far below it to shape."""
+"""Kinds of link: what the line adds to a packet, what waits in front of it today, and how far below it to shape."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +28,13 @@ class Access:
     """The share of the rate that the line falls to; 1 where the rate stays."""
     cells: str = "noatm"
     """The cells that the line is cut into, as `link.framing` has them."""
+    is_port: bool = False
+    """Whether the queue is that of the router's own port, which sends onto the line itself: nothing shapes."""
+
+    @property
+    def place(self) -> str:
+        """Where the queue of today is: the name of that link in scenarios."""
+        return "port" if self.is_port else "modem"
 
     @property
     def cake_cells(self) -> str:
@@ -47,5 +54,6 @@ ACCESS: Mapping[str, Access] = {
         Access("atm", "ADSL with PPPoE over ATM", 40, (0.05, 0.3), (0.15, 0.8), 0.92, "pppoe-llcsnap", cells="atm"),
         Access("ethernet", "fibre or Ethernet", 38, (0.02, 0.2), (0.02, 0.2), 0.95, "ethernet"),
         Access("lte", "a mobile network", 0, (0.2, 1.0), (0.2, 1.0), 0.48, "raw", lowest=0.5),
+        Access("port", "between two routers' ports", 38, (0.01, 0.1), (0.01, 0.1), 1.0, "ethernet", is_port=True),
     )
 }

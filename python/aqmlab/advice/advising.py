@@ -96,6 +96,13 @@ class Advice:
         return next(one for one in self.candidates if one.name == name)
 
     @property
+    def is_shaped(self) -> bool:
+        """Whether a shaper is to be set: not in the modem, nor in a port, and what is set now has rates of its own."""
+        first = self.first
+        is_set = first.settings is not None and first.router is None
+        return is_set and not first.in_modem and not self.question.access.is_port
+
+    @property
     def ties(self) -> list[str]:
         """Those that cannot be told from it, the better mean first."""
         others = [name for name in self.race.running if name != self.race.first]
@@ -208,8 +215,7 @@ def advise(
         told(race)
         if decided:
             break
-    # What is set now has rates of its own.
-    if rate_error and found.first.settings is not None and not found.first.in_modem and found.first.router is None:
+    if rate_error and found.is_shaped:
         wrong = [(found.first, seed, 1 + rate_error) for seed in range(min(WRONG_ROUNDS, since))]
         found.too_fast = made(wrong, question, at_once, monitor)
         found.runs += len(found.too_fast)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aqmlab import engine, units
+from aqmlab.advice.access import ACCESS
 from aqmlab.errors import BadInput
 
 TODAY = "fifo, as today"
@@ -79,9 +80,48 @@ def _cake_rtt(way: Way) -> dict[str, Any]:
     return {"rtt": _time(max(0.01, way.rtt_s))}
 
 
-def _short(way: Way) -> dict[str, Any]:
-    """Drop-tail of 50 ms, four full frames at least."""
-    return {"limit": f"{max(4 * FULL_FRAME, round(way.shaped_bps * 0.05 / 8))}b"}
+def _held(seconds: float) -> Settings:
+    """What a queue of so long a time holds, four full frames at least."""
+    return lambda way: {"limit": _bytes(way, seconds)}
+
+
+def _bytes(way: Way, seconds: float, fewest: int = 4) -> str:
+    """So long a time of the rate, or so many full frames."""
+    return f"{max(fewest * FULL_FRAME, round(way.shaped_bps * seconds / 8))}b"
+
+
+def _packets(fewest: int) -> Settings:
+    """Room for 100 ms of full frames: the kernel's own limits are met before any law at a port's rates."""
+    return lambda way: {"limit": f"{max(fewest, round(way.shaped_bps * 0.1 / 8 / FULL_FRAME))}p"}
+
+
+def _cake_of_port(way: Way) -> dict[str, Any]:
+    return {"diffserv": "besteffort", "rtt": _time(max(0.1, way.rtt_s))}
+
+
+RED_WEIGHT = 0.5**9
+"""Of each sample in the average: what WRED comes with."""
+
+RED_LIMIT_S = 0.1
+"""What a queue with thresholds holds at most."""
+
+THRESHOLDS = ((5, 15, 10), (10, 50, 2))
+"""Lower and upper, ms, and per cent at the upper one: ten of a hundred is what WRED comes with, two is Floyd and
+Jacobson's of 1993."""
+
+
+def _red(low_s: float, high_s: float, probability: float) -> Settings:
+    def made(way: Way) -> dict[str, Any]:
+        return {
+            "min": _bytes(way, low_s),
+            "max": _bytes(way, high_s, 12),
+            "limit": _bytes(way, RED_LIMIT_S, 24),
+            "probability": probability,
+            "wq": RED_WEIGHT,
+            "mean_packet": "1000b",
+        }
+
+    return made
 
 
 LINUX = {"dialect": "linux"}
@@ -96,8 +136,33 @@ _SHAPED: Mapping[str, Settings] = {
     "fq_pie": _with("fq_pie"),
     "ared": _with("ared", mean_packet="1000b"),
     "sfq": _with("sfq"),
-    "short fifo": _with("bfifo", _short),
+    "short fifo": _with("bfifo", _held(0.05)),
 }
+
+_OF_PORT: Mapping[str, Settings] = {
+    "fq_codel": _with("fq_codel", _codel, _packets(10_240), ecn=True),
+    "codel": _with("codel", _codel, _packets(1000)),
+    "pie": _with("pie", _packets(1000)),
+    "fq_pie": _with("fq_pie", _packets(10_240)),
+    "cake": _with("cake", _cake_of_port),
+    **{
+        f"{name} {low} to {high} ms at {share} %": _with("red", _red(low / 1e3, high / 1e3, share / 100), ecn=True)
+        for name in ("red", "wred")
+        for low, high, share in THRESHOLDS
+    },
+    **{f"fifo of {ms} ms": _with("bfifo", _held(ms / 1e3)) for ms in (2, 10, 50)},
+}
+
+
+def _of_red(name: str) -> list[str]:
+    return [one for one in _OF_PORT if one.startswith(f"{name} ")]
+
+
+PORTS: Mapping[str, Sequence[str]] = {
+    "linux": ("fq_codel", "cake", "codel", "pie", "fq_pie", *_of_red("red"), "fifo of 2 ms", "fifo of 10 ms"),
+    "hardware": (*_of_red("wred"), "fifo of 2 ms", "fifo of 10 ms", "fifo of 50 ms"),
+}
+"""What a router's own port may have: on Linux by tc, in hardware by weighted RED and the length of a queue."""
 
 PLATFORMS: Mapping[str, Sequence[str]] = {
     "linux": tuple(_SHAPED),
@@ -113,18 +178,20 @@ by systemd.network(5), on MikroTik's routers by RouterOS 7."""
 LINUX_KERNELS = ("linux", "openwrt", "systemd-networkd", "mikrotik")
 
 
-def of(platform: str, access: str, rtt_s: float) -> list[Candidate]:
-    """What a platform has for a link, and first what there is today."""
+def of(platform: str, line: str, rtt_s: float) -> list[Candidate]:
+    """What a platform has for a kind of link, and first what there is today."""
+    is_port = ACCESS[line].is_port
+    names, settings = (PORTS[platform], _OF_PORT) if is_port else (PLATFORMS[platform], _SHAPED)
     found = [Candidate(TODAY, None)]
-    if access == "docsis":
+    if line == "docsis":
         found.append(Candidate("modem's docsis_pie", _with("docsis_pie"), in_modem=True))
-    names = [name for name in PLATFORMS[platform] if name != "cake rtt as here" or rtt_s <= 0.07]
     for name in names:
-        settings = _SHAPED[name]
-        found.append(Candidate(name, _in_dialect(settings) if platform in LINUX_KERNELS else settings))
+        if name != "cake rtt as here" or rtt_s <= 0.07:
+            own = settings[name]
+            found.append(Candidate(name, _in_dialect(own) if platform in LINUX_KERNELS else own))
     if len(found) == 1:
         raise BadInput(
-            f"--on {platform}: has no discipline to choose from on {access}; put a router behind it that shapes, "
+            f"--on {platform}: has no discipline to choose from on {line}; put a router behind it that shapes, "
             "and say --on openwrt, linux or freebsd"
         )
     return found

@@ -50,13 +50,16 @@ class Configured:
         return Candidate(NAME, settings, router=self.link)
 
 
-def read(file: Path, down_bps: float, up_bps: float) -> Configured:
-    """Reads a dump or lines of `tc`; `BadInput` where nothing in them shapes.
+def read(file: Path, down_bps: float, up_bps: float, *, is_port: bool = False) -> Configured:
+    """Reads a dump or lines of `tc`; `BadInput` where nothing in them shapes, or, of the port of a link, where
+    something does.
 
     Of two shapers the faster one is towards the users. A single one is that of the direction whose rate it is nearer
     to; the other direction then has none.
     """
     text = files.content(file, files.TC).decode("utf-8", "replace")
+    if is_port:
+        return _of_port(file, text, (down_bps, up_bps))
     try:
         found = reading.read(text, str(file), None, None, None)
     except reading.NoRate:
@@ -76,6 +79,23 @@ def read(file: Path, down_bps: float, up_bps: float) -> Configured:
     is_up = abs(rate - up_bps) / up_bps < abs(rate - down_bps) / down_bps
     rates = (None, rate) if is_up else (rate, None)
     return _made(file, (first, first), rates, wire, (down_bps, up_bps), found.notes)
+
+
+def _of_port(file: Path, text: str, rates_bps: tuple[float, float]) -> Configured:
+    """The queues of the link's ports: those of the first two in it, or that of one for both."""
+    try:
+        reading.read(text, str(file), None, None, None)
+    except reading.NoRate:
+        found = reading.read(text, str(file), None, None, units.rate_text(rates_bps[0]))
+    else:
+        raise BadInput(
+            f"{file}: a shaper is in it, so that the queue is not that of the port itself; expected another --access, "
+            "or what is set at the port"
+        )
+    link = found.tree["link"]
+    down = _qdisc(link, "qdisc")
+    up = _qdisc(link, "reverse_qdisc") if "reverse_qdisc" in link else down
+    return Configured(file, down, up, rates_bps, {"qdisc": down, "reverse_qdisc": up}, tuple(found.notes))
 
 
 def _qdisc(link: Mapping[str, Any], key: str) -> Mapping[str, Any]:

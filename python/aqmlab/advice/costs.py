@@ -61,8 +61,8 @@ def measured_on() -> str:
 
 
 def of(question: Question, candidate: Candidate) -> Cost | None:
-    """What a candidate costs; nothing where there is nothing to configure."""
-    if candidate.settings is None:
+    """What a candidate costs; nothing where there is nothing to configure, or where no processor decides."""
+    if candidate.settings is None or question.platform == "hardware":
         return None
     way = situation.way(question, question.down_bps)
     found = _measured()["disciplines"].get(candidate.qdisc(way)["kind"])

@@ -1,5 +1,7 @@
-"""What is advised as the lines of a platform: `tc`, OpenWrt's SQM, FreeBSD's `ipfw`, systemd-networkd, RouterOS."""
+"""What is advised as the lines of a platform: `tc`, OpenWrt's SQM, FreeBSD's `ipfw`, systemd-networkd, RouterOS; and
+what is to be set in a port itself."""
 
+import math
 from typing import Any
 
 from aqmlab import engine, toml_text, units
@@ -7,7 +9,7 @@ from aqmlab.advice import situation
 from aqmlab.advice.candidates import Candidate
 from aqmlab.advice.question import Question
 from aqmlab.tc.table import ETHERNET_HEADER
-from aqmlab.tc.write import ROUTER_BURST_S, write
+from aqmlab.tc.write import ROUTER_BURST_S, unshaped, write
 
 LINE = ("lan", "wan")
 """The router's port towards the users, and that towards the line."""
@@ -19,6 +21,7 @@ FILES = {
     "openwrt": "router-sqm",
     "systemd-networkd": "router.network",
     "mikrotik": "router.rsc",
+    "hardware": "port.txt",
 }
 """What the lines of a platform are called as a file."""
 
@@ -30,6 +33,8 @@ def file(question: Question, candidate: Candidate) -> tuple[str, str] | None:
     """
     if candidate.settings is None or candidate.in_modem or candidate.router is not None:
         return None
+    if question.access.is_port and question.platform == "linux":
+        return FILES["linux"], _port_script(question, candidate)
     made = {"linux": _tc_script, "freebsd": _ipfw_script}
     if question.platform not in made:
         return FILES[question.platform], of(question, candidate)
@@ -110,6 +115,8 @@ def of(question: Question, candidate: Candidate) -> str:
         )
     if candidate.router is not None:
         return "# Nothing to change: leave it as it is set.\n"
+    if question.access.is_port:
+        return _port(question, candidate) if question.platform == "linux" else _wred(question, candidate)
     link = situation.router(question, candidate, situation.margin(question, candidate))
     written = {"linux": _tc, "openwrt": _sqm, "freebsd": _ipfw, "systemd-networkd": _networkd, "mikrotik": _routeros}
     return written[question.platform](question, link)
@@ -132,6 +139,82 @@ def _tc(question: Question, link: dict[str, Any], ports: tuple[str, str] = LINE)
     elif _is_pppoe(question) and ports == LINE:
         first += f"\n# With PPPoE {ports[1]} is ppp0, which has no Ethernet header: leave its stab out."
     return "\n\n".join((first, *sections))
+
+
+PORT = "PORT"
+"""A port of the link: each of the two routers has one."""
+
+_OF_PORTS = """# What the driver holds below this queue is one of its own, short where the port has byte queue limits:
+#   ls /sys/class/net/PORT/queues/tx-0/byte_queue_limits
+# On a port with several transmit queues one queue takes the place of mq, and all processors share its lock."""
+
+
+def _each_way(question: Question, candidate: Candidate) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What stands behind `root`, with its remarks above it, down and up."""
+    rates = {"rate": units.rate_text(question.down_bps), "reverse_rate": units.rate_text(question.up_bps)}
+    down, up = unshaped(_resolved({**rates, **situation.port(question, candidate)}))
+    said = {remark for line in (down, up) for remark in line.remarks}
+    return (down.text, up.text), tuple(sorted(said))
+
+
+def _port(question: Question, candidate: Candidate) -> str:
+    """The queue of each of the two ports, which send at the line's rate."""
+    (down, up), remarks = _each_way(question, candidate)
+    rows = [f"# On both routers, with the name of the port of this link as {PORT}.", _OF_PORTS]
+    rows += [f"# - {remark}" for remark in remarks]
+    if down == up:
+        return "\n".join([*rows, f"tc qdisc replace dev {PORT} root {down}"]) + "\n"
+    rows += ["# the router that sends towards the users:", f"tc qdisc replace dev {PORT} root {down}"]
+    rows += ["# the one that sends from them:", f"tc qdisc replace dev {PORT} root {up}"]
+    return "\n".join(rows) + "\n"
+
+
+def _port_script(question: Question, candidate: Candidate) -> str:
+    (down, up), remarks = _each_way(question, candidate)
+    said = "".join(f"# - {remark}\n" for remark in remarks)
+    return f"""#!/bin/sh
+# For the port of this link, on each of the two routers: PORT=eth1 WAY=down sh router.sh where the port sends towards
+# the users, WAY=up where it sends from them. Run it as root, and again if need be; sh router.sh undo takes it away.
+set -eu
+: "${{PORT:=eth0}}"
+: "${{WAY:=down}}"
+
+case "$WAY" in
+    down | up) ;;
+    *) echo "router.sh: WAY=$WAY: expected down or up" >&2; exit 2 ;;
+esac
+tc qdisc delete dev "$PORT" root 2>/dev/null || true    # some keep options that a change does not name
+if [ "${{1:-}}" = undo ]; then exit; fi
+
+{_OF_PORTS}
+{said}if [ "$WAY" = down ]; then
+    tc qdisc add dev "$PORT" root {down}
+else
+    tc qdisc add dev "$PORT" root {up}
+fi
+"""
+
+
+def _wred(question: Question, candidate: Candidate) -> str:
+    """Thresholds of hardware in bytes and as times, in the words that most manuals have."""
+    ways = [("down, the port that sends towards the users", question.down_bps), ("up, the other one", question.up_bps)]
+    rows = ["# In the scheduler or drop profile of the port on both routers; words differ from maker to maker."]
+    for said, bps in ways:
+        values = candidate.qdisc(situation.way(question, bps))
+        rows.append(f"# {said}:")
+        if values["kind"] == "red":
+            rows.append(f"minimum threshold {_held(values['min'], bps)}")
+            rows.append(f"maximum threshold {_held(values['max'], bps)}")
+            rows.append(f"drop probability at the maximum 1/{round(1 / values['probability'])}")
+            rows.append(f"exponential weighting constant {round(-math.log2(values['wq']))}")
+            rows.append(f"explicit congestion notification {'on' if values.get('ecn') else 'off'}")
+        rows.append(f"queue limit {_held(values['limit'], bps)}")
+    return "\n".join(rows) + "\n"
+
+
+def _held(size: str, bps: float) -> str:
+    number = int(size.removesuffix("b"))
+    return f"{number} bytes ({units.say_seconds(number * 8 / bps)})"
 
 
 NAT = "nat: hosts behind the router's address translation are told apart"
@@ -182,8 +265,11 @@ WITH_TC = ("linux", "systemd-networkd", "openwrt")
 """Platforms that have tc(8)."""
 
 
-def shaping_ports(question: Question) -> tuple[str, str]:
-    """The ports that shape on a platform that has tc(8): what the users receive, and what they send."""
+def shaping_ports(question: Question) -> tuple[str, ...]:
+    """The ports that shape on a platform that has tc(8): what the users receive, and what they send; or that of the
+    link itself."""
+    if question.access.is_port:
+        return (PORT,)
     if question.platform == "openwrt":
         return f"ifb4{_sqm_port(question)}", _sqm_port(question)
     return LINE

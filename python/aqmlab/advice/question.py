@@ -8,7 +8,7 @@ from pathlib import Path
 from aqmlab import files, toml_text, units
 from aqmlab.advice import captured, configured
 from aqmlab.advice.access import ACCESS, Access
-from aqmlab.advice.candidates import PLATFORMS
+from aqmlab.advice.candidates import PLATFORMS, PORTS
 from aqmlab.advice.captured import Captured
 from aqmlab.advice.configured import Configured
 from aqmlab.errors import BadInput
@@ -157,8 +157,10 @@ def read(
         raise BadInput(f"--from {begun_in}: expected with --capture, of which it says where the users are")
     if access not in ACCESS:
         raise BadInput(f"--access {access}: expected one of {', '.join(ACCESS)}")
-    if platform not in PLATFORMS:
-        raise BadInput(f"--on {platform}: expected one of {', '.join(PLATFORMS)}")
+    able = PORTS if ACCESS[access].is_port else PLATFORMS
+    if platform not in able:
+        of_line = f" with --access {access}" if platform in (*PORTS, *PLATFORMS) else ""
+        raise BadInput(f"--on {platform}{of_line}: expected one of {', '.join(able)}")
     if not 0 <= seed <= MOST_SEED:
         raise BadInput(f"--seed {seed}: expected a number from 0 to {MOST_SEED}")
     rates = _rates(down, up)
@@ -170,11 +172,11 @@ def read(
         crowd, who = OF_CAPTURE, ""
         seen = captured.read(capture, begun_in, DURATION_S)
     elif mix is not None:
-        crowd, who = _mix_of(mix, Mix(users=(1, min(4, fits)))), f"{mix}: "
+        crowd, who = _mix_of(mix, _usual(access, fits)), f"{mix}: "
     elif homes is not None:
         crowd, who = _of_homes(_at_least_one(homes, "--homes")), f"--homes {homes}: in the busy hour up to "
     else:
-        usual = Mix(users=(1, min(4, fits)))
+        usual = _usual(access, fits)
         crowd = usual if users is None else _of_users(_at_least_one(users, "--users"))
         who = f"--users {users}: "
     crowd = _with_films(crowd, weights["video"] > 0 and what_for is not None, capture is not None, mix)
@@ -191,9 +193,16 @@ def read(
         weights=weights,
         seed=seed,
         captured=seen,
-        configured=None if have is None else configured.read(have, *rates),
+        configured=None if have is None else configured.read(have, *rates, is_port=ACCESS[access].is_port),
         own_rtt=seen is not None and round_trips is None,
     )
+
+
+def _usual(access: str, fits: int) -> Mix:
+    """Who is there where nobody says. Behind a port are many, at any time."""
+    if ACCESS[access].is_port:
+        return Mix(users=(max(1, fits // 2), fits), downloads=(4, 16), uploads=(2, 8))
+    return Mix(users=(1, min(4, fits)))
 
 
 def _rates(down: str, up: str) -> tuple[float, float]:

@@ -100,7 +100,7 @@ def scenario(
     `vectors` is the file of what was captured as the scenario `origin` has it, if it is not that of the piece.
     """
     rates = (question.down_bps, question.up_bps)
-    modem: Tree = {
+    line: Tree = {
         "rate": units.rate_text(rates[0]),
         "reverse_rate": units.rate_text(rates[1]),
         "overhead": f"{question.access.overhead_bytes}b",
@@ -110,13 +110,15 @@ def scenario(
     }
     if question.access.lowest < 1:
         lowest = question.access.lowest
-        modem["states"] = [
+        line["states"] = [
             {**_rates(rates, share), "stay": {"exponential": "2s"}, "to": [1, 1, 1]}
             for share in (1.0, (1 + lowest) / 2, lowest)
         ]
-    links = {"modem": modem}
+    links = {question.access.place: line}
     if candidate.in_modem:
-        modem["reverse_qdisc"] = candidate.qdisc(way(question, rates[1]))
+        line["reverse_qdisc"] = candidate.qdisc(way(question, rates[1]))
+    elif question.access.is_port:
+        line |= port(question, candidate)
     elif candidate.settings is not None:
         share = margin(question, candidate) if too_fast is None else too_fast
         links["router"] = router(question, candidate, share)
@@ -156,6 +158,18 @@ def margin(question: Question, candidate: Candidate) -> float:
         return share
     counted = FULL_PACKET + question.shaper_overhead_bytes
     return share * counted / question.access.wire_bytes(FULL_PACKET)
+
+
+def port(question: Question, candidate: Candidate) -> Tree:
+    """What a candidate puts in the place of the queues of a port, each way: nothing of what there is today."""
+    if candidate.settings is None:
+        return {}
+    if candidate.router is not None:
+        return dict(candidate.router)
+    return {
+        "qdisc": candidate.qdisc(way(question, question.down_bps)),
+        "reverse_qdisc": candidate.qdisc(way(question, question.up_bps)),
+    }
 
 
 def router(question: Question, candidate: Candidate, share: float) -> Tree:

@@ -229,6 +229,8 @@ def _shaped(advice: Advice) -> str:
         return ""
     if advice.first.router is not None:
         return ""
+    if advice.question.access.is_port:
+        return ", in the ports themselves"
     share = situation.margin(advice.question, advice.first)
     down, up = (rate * share for rate in (advice.question.down_bps, advice.question.up_bps))
     return f", shaped to {units.say_rate(down)} down and {units.say_rate(up)} up"
@@ -341,8 +343,8 @@ def cost(advice: Advice) -> list[str]:
     said = [
         f"{advice.first.name} costs {max(0.0, found.ns):.0f} ns and {max(0.0, found.instructions):,.0f} instructions a "
         f"packet over drop-tail: {_share(usual)} of a core at {rate} of full frames, {_share(most)} of packets of "
-        f"{costs.SHORT_BYTES} bytes. Measured in the simulator's code on {costs.measured_on()}; the shaper and the "
-        "rest of a router's work on a packet come on top."
+        f"{costs.SHORT_BYTES} bytes. Measured in the simulator's code on {costs.measured_on()}; "
+        f"{'the shaper and the rest' if advice.is_shaped else 'the rest'} of a router's work on a packet comes on top."
     ]
     if advice.question.down_bps >= SOFT_BPS and advice.question.platform in ("openwrt", "mikrotik"):
         said.append(
@@ -395,7 +397,9 @@ def granted(advice: Advice) -> str:
         said = f"{said} What changes if the shaper is {wrong(advice)}, is in the table."
     said += " Video calls are not in it: a call is one of audio, G.711."
     low, high = (units.say_rate(end) for end in JUDGED_BPS)
-    if not JUDGED_BPS[0] <= advice.question.down_bps <= JUDGED_BPS[1]:
+    if advice.question.access.is_port:
+        said += " How good such a choice is was tried on access lines of homes alone, and is not known of ports."
+    elif not JUDGED_BPS[0] <= advice.question.down_bps <= JUDGED_BPS[1]:
         said += (
             f" How good such a choice is was tried on links of {low} to {high} down. This one is beyond, where it is "
             "not known."
@@ -416,6 +420,12 @@ def weights(question: Question) -> str:
     # A capture's connections are asked for as web and downloads, whoever opened them.
     done = [name for name in APPLICATIONS if question.mix.has(name) or (question.captured and name != "video")]
     return ", ".join(f"{name} {question.weights[name]:g}" for name in done if question.weights[name])
+
+
+def today(question: Question) -> str:
+    """What the first column is, a sentence."""
+    where = "both its ports" if question.access.is_port else "the modem and at the provider"
+    return f"Today is the line as it is, drop-tail in {where}."
 
 
 def wrong(advice: Advice) -> str:
@@ -442,7 +452,8 @@ def checks(question: Question, written: str) -> list[str]:
     ]
     if question.platform in lines.WITH_TC and not written.startswith("# Nothing"):
         said.append(dump.recipe(lines.shaping_ports(question)))
-        said.append("aqmlab tc --read now.txt     # is it what was advised?")
+        rate = f" --rate {units.rate_text(question.down_bps)}" if question.access.is_port else ""
+        said.append(f"aqmlab tc --read now.txt{rate}     # is it what was advised?")
     return said
 
 

@@ -47,13 +47,18 @@ def advise(
         typer.Option("--from", metavar="NETWORK", help="Where the users of the capture are, as 192.168.0.0/16."),
     ] = None,
     access: Annotated[
-        str, typer.Option(help="The line: docsis, dsl, atm, ethernet, lte.", autocompletion=completion.lines)
+        str,
+        typer.Option(
+            help="The line: docsis, dsl, atm, ethernet, lte; port: between routers, unshaped.",
+            autocompletion=completion.lines,
+        ),
     ] = "ethernet",
     platform: Annotated[
         str,
         typer.Option(
             "--on",
-            help="What shapes: linux, openwrt, freebsd, systemd-networkd, mikrotik, router-without-aqm.",
+            help="What is set up: linux, openwrt, freebsd, systemd-networkd, mikrotik, router-without-aqm; of a port "
+            "linux, hardware.",
             autocompletion=completion.platforms,
         ),
     ] = "linux",

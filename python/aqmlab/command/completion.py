@@ -52,7 +52,8 @@ def lines(incomplete: str) -> Words:
 
 def platforms(incomplete: str) -> Words:
     """What advice can be for."""
-    rows = ((name, ", ".join(able) or "a cable modem's own") for name, able in candidates.PLATFORMS.items())
+    every = {**candidates.PORTS, **candidates.PLATFORMS}
+    rows = ((name, ", ".join(able) or "a cable modem's own") for name, able in every.items())
     return _beginning(incomplete, rows)
 
 

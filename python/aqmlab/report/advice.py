@@ -36,6 +36,7 @@ def write(found: Advice, command: Sequence[str], folder: Path, verified: Verifie
             own_traffic=found.question.captured is not None,
             first=found.race.first,
             today=TODAY,
+            today_said=words.today(found.question),
             wrong=words.wrong(found),
             wrong_head=words.wrong_head(found),
             notes=words.notes(found),

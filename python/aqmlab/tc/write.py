@@ -1,6 +1,6 @@
 """A scenario as `tc`, `ip` and `sysctl` lines: the router's two ports, the delay, the hosts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -130,36 +130,60 @@ def port(
 
     `burst` is the time whose bytes its shaper may send at once, and the fewest bytes of it.
     """
-    values = link[queue]
-    kind = str(values["kind"])
-    row = table.to_write(kind, values)
-    assert row is not None  # refused before
-    packet = q.size(values["mean_packet"]) if row.is_red else float(hosts.packet_bytes(tcp))
-    site = q.Site(q.rate(values.get("capacity", rate)), packet)
-    overhead = round(q.size(link["overhead"]))
-    said = []
-    if row.needs:
-        said.append(f"{row.tc} needs {row.needs}")
-    if "dialect" in values and values["dialect"] != "linux":
-        said.append(f'the kernel does what dialect = "linux" does, not "{values["dialect"]}"')
-    if (excess := shaping.excess(link, queue)) is not None:
-        said.append(excess)
-    cells = str(link.get("framing", "noatm"))
+    values, overhead, cells = link[queue], round(q.size(link["overhead"])), str(link.get("framing", "noatm"))
+    row = _row(values)
     is_framed = row.tc == "cake" and values["overhead"] == overhead and values["framing"] == cells
     is_alone = is_framed and q.same(values.get("bandwidth"), rate)
+    said = []
     if row.tc == "cake" and not is_alone and header and values["overhead"]:
         said.append(
             f"overhead {values['overhead'] + header} for {values['overhead']}: cake takes off the {header} bytes of "
             "Ethernet that stab has taken off already"
         )
-    words, remarks = _words(row, values, site, within=None if is_alone else header)
-    remarks = said + remarks
+    made = _discipline(link, queue, rate, tcp, within=None if is_alone else header, said=said)
     if is_alone:
-        root = Line(f"tc qdisc add dev {dev} root handle 10: cake {' '.join(words)}", tuple(remarks))
+        root = Line(f"tc qdisc add dev {dev} root handle 10: {made.text}", made.remarks)
         return Section(title, (root,), ("cake is the shaper too; overhead counts from the IP packet",))
-    below = Line(" ".join([f"tc qdisc add dev {dev} parent 1:1 handle 10: {row.tc}", *words]), tuple(remarks))
-    classes = _classes_of_drr(dev, values, site) if row.tc == "drr" else []
+    below = Line(f"tc qdisc add dev {dev} parent 1:1 handle 10: {made.text}", made.remarks)
+    classes = _classes_of_drr(dev, values, _site(link, queue, rate, tcp)) if row.tc == "drr" else []
     return Section(title, (*_shaper(dev, rate, (overhead, cells), header, burst), below, *classes))
+
+
+def unshaped(resolved: Resolved) -> tuple[Line, Line]:
+    """The discipline of each direction of a link, forward and in reverse, for ports that send at the line's own rate:
+    all that stands behind `tc qdisc replace dev PORT root`."""
+    tree = resolved.scenario
+    link = links.first(tree)
+    refuse_what_linux_lacks(link, resolved.origin, links.key(tree, next(iter(links.of(tree)))))
+    forward, reverse = (
+        _discipline(link, queue, rate, tree["tcp"], within=ETHERNET_HEADER) for queue, rate in each_way(link)
+    )
+    return forward, reverse
+
+
+def _row(values: Tree) -> Row:
+    row = table.to_write(str(values["kind"]), values)
+    assert row is not None  # refused before
+    return row
+
+
+def _site(link: Tree, queue: str, rate: str, tcp: Tree) -> q.Site:
+    values = link[queue]
+    packet = q.size(values["mean_packet"]) if _row(values).is_red else float(hosts.packet_bytes(tcp))
+    return q.Site(q.rate(values.get("capacity", rate)), packet)
+
+
+def _discipline(link: Tree, queue: str, rate: str, tcp: Tree, *, within: int | None, said: Sequence[str] = ()) -> Line:
+    """A discipline as `tc` has it, its name and its words, with what is to be said of it."""
+    values = link[queue]
+    row = _row(values)
+    remarks = [f"{row.tc} needs {row.needs}"] if row.needs else []
+    if "dialect" in values and values["dialect"] != "linux":
+        remarks.append(f'the kernel does what dialect = "linux" does, not "{values["dialect"]}"')
+    if (excess := shaping.excess(link, queue)) is not None:
+        remarks.append(excess)
+    words, more = _words(row, values, _site(link, queue, rate, tcp), within)
+    return Line(" ".join([row.tc, *words]), (*remarks, *said, *more))
 
 
 def _shaper(dev: str, rate: str, wire: tuple[int, str], header: int, of_burst: tuple[float, int]) -> list[Line]:
