@@ -1,12 +1,15 @@
 """What a law is put through before anything depends on it, in a process of its own, and what that shows in words."""
 
+import contextlib
 import faulthandler
 import math
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -57,6 +60,7 @@ TIMED = 5
 """Pairs of traces, the law's and drop-tail's, from which the cost of a decision is taken: the quickest of each."""
 
 FOUND, REFUSED = "found", "refused"
+AS_WRITTEN = "as-written"
 
 
 @dataclass
@@ -97,32 +101,82 @@ def check(path: str | Path) -> Checked:
     file, is_fair = forms.meant(path)
     if is_fair and files.is_file(file):
         raise BadInput(f"{path}: no such file; expected {file}, which is put to the test under fair queueing too")
-    ours, its = Pipe()
-    with tempfile.TemporaryFile() as frames:
-        keep = [its.fileno(), frames.fileno()]
-        process = starter.python(PROGRAM, [str(one) for one in keep], keep, starter.environment())
-        its.close()
-        found: Checked | None = None
+    found: Checked | None = None
+    with _apart(path) as at:
         try:
-            ours.send(str(path))
-            while True:
-                if not ours.poll(PATIENCE_S):
-                    process.send_signal(signal.SIGUSR1)  # it writes where it is
-                    ours.poll(1.0)
-                    said = f"gave no answer for {PATIENCE_S:g} s%s; expected calls that end"
-                    return _broken(found, path, said, _called(frames, path))
-                kind, said = ours.recv()
+            while (answer := at.answer(PATIENCE_S)) is not None:
+                kind, said = answer
                 if kind == REFUSED:
                     raise BadInput(said)
                 found, is_over = said
                 if is_over:
                     assert found is not None
                     return found
+            called = at.called()
         except (EOFError, ConnectionError):
-            code = process.wait()
+            code = at.process.wait()
             how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
             said = f"ended its process {how}%s; expected one that writes to its state alone"
-            return _broken(found, path, said, _called(frames, path))
+            return _broken(found, path, said, at.seen())
+    if not called and found is not None and found.how == brought.COMPILED:
+        called = _as_written(path)
+    return _broken(found, path, f"gave no answer for {PATIENCE_S:g} s%s; expected calls that end", called)
+
+
+def _as_written(path: Path) -> str:
+    """Where a compiled law that does not end is in its file: its text does not end either, and tells its lines."""
+    with _apart(path, AS_WRITTEN) as at:
+        try:
+            while (answer := at.answer(PATIENCE_S)) is not None:
+                kind, said = answer
+                if kind == REFUSED or said[1]:
+                    return ""
+            return at.called()
+        except (EOFError, ConnectionError):
+            return ""
+
+
+@dataclass
+class _Apart:
+    """A process that checks a law."""
+
+    process: subprocess.Popen[bytes]
+    ours: "Connection[Any, Any]"
+    frames: IO[bytes]
+    path: Path
+
+    def answer(self, patience_s: float) -> tuple[str, Any] | None:
+        """What it tells next; nothing where that takes too long."""
+        return self.ours.recv() if self.ours.poll(patience_s) else None
+
+    def called(self) -> str:
+        """Where in the law's own file it is: it writes that when it is asked."""
+        self.process.send_signal(signal.SIGUSR1)
+        self.ours.poll(1.0)
+        return self.seen()
+
+    def seen(self) -> str:
+        """Where in the law's own file it was when it wrote its frames; nothing where it was elsewhere."""
+        self.frames.seek(0)
+        written = self.frames.read().decode(errors="replace")
+        for file, line, name in re.findall(r'File "(.+)", line (\d+) in (\w+)', written):
+            if file == str(self.path):
+                return f" in {name} ({file}:{line})"
+        return ""
+
+
+@contextmanager
+def _apart(path: Path, *how: str) -> Iterator[_Apart]:
+    """Starts a process that checks the law of a file; it does not outlive its use."""
+    ours, its = Pipe()
+    with tempfile.TemporaryFile() as frames:
+        keep = [its.fileno(), frames.fileno()]
+        process = starter.python(PROGRAM, [*map(str, keep), *how], keep, starter.environment())
+        its.close()
+        try:
+            with contextlib.suppress(ConnectionError):  # it is over already, which its answer tells
+                ours.send(str(path))
+            yield _Apart(process, ours, frames, path)
         finally:
             ours.close()
             process.kill()
@@ -133,15 +187,6 @@ def _broken(found: Checked | None, path: Path, what: str, called: str) -> Checke
     found = found or Checked(path.stem, str(path), "", "")
     found.problem = f"the {found.kind} {found.name} " + what % (called + (f", {found.trace}" if found.trace else ""))
     return found
-
-
-def _called(frames: IO[bytes], path: Path) -> str:
-    """Where in the law's own file a process was when it wrote its frames; nothing where it was elsewhere."""
-    frames.seek(0)
-    for file, line, name in re.findall(r'File "(.+)", line (\d+) in (\w+)', frames.read().decode(errors="replace")):
-        if file == str(path):
-            return f" in {name} ({file}:{line})"
-    return ""
 
 
 class Reporter:
@@ -188,10 +233,11 @@ class Reporter:
                 found.problem += f"; as it is written: {raised}"
 
 
-def serve(connection: "Connection[Any, Any]") -> None:
-    """Checks the law whose path comes through the connection."""
+def serve(connection: "Connection[Any, Any]", as_written: bool = False) -> None:
+    """Checks the law whose path comes through the connection; a compiled one as it is written, if so wanted."""
     try:
-        reporter = Reporter(connection, brought.of_file(Path(connection.recv())))
+        law = brought.of_file(Path(connection.recv()))
+        reporter = Reporter(connection, brought.as_it_is(law) if as_written else law)
         reporter.tell()
         _check(reporter)
         reporter.tell(is_over=True)
@@ -363,9 +409,9 @@ def before_a_link(qdisc: Json, rate: str = LINKS[0].rate) -> Resolved:
 
 def main() -> None:
     """Serves the connection whose file descriptor is the first argument; the second is that of a file, which is told
-    where Python is if the process ends or is asked.
+    where Python is if the process ends or is asked. `AS_WRITTEN` may follow.
     """
     frames = int(sys.argv[2])
     faulthandler.enable(frames)
     faulthandler.register(signal.SIGUSR1, frames)
-    serve(Connection(int(sys.argv[1])))
+    serve(Connection(int(sys.argv[1])), AS_WRITTEN in sys.argv[3:])
