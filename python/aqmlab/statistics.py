@@ -113,24 +113,25 @@ def across_runs(values: Sequence[float]) -> Interval:
 FEWEST_INDEPENDENT = 4.0
 """Parts that the parts of a window must be worth for an interval: those of a run of its own would be as many seeds."""
 
-MOST_ALIKE = 0.5
-"""Share of the parts that may have the very same value. Of what happens seldom most parts see nothing, and their spread
-says less than it seems to: with 5 events in 20 parts, each event being of three, intervals held 70 %. What this leaves
-held 94 % and more, with bursts of 1, 3 and 10 and of 2 to 200 events, wherever it left one in forty."""
+MOST_UNSEEN = 0.5
+"""Share of the parts that may see nothing of what is counted: none lost, or all in time. Of what happens seldom their
+spread says less than it seems to: with 5 events in 20 parts, each event being of three, intervals held 70 %. What this
+leaves held 94 % and more, with bursts of 1, 3 and 10 and of 2 to 200 events, wherever it left one in forty."""
 
 
 def within_run(value: float, parts: Sequence[float] | Array) -> Interval:
-    """The value of one run, with the interval that the spread of its parts suggests; without one where most parts are
-    alike."""
+    """The value of one run, with the interval that the spread of its parts suggests; without one where most parts see
+    nothing of what it counts."""
     width, freedom = _of_neighbours(parts)
-    if width is not None and _alike(np.asarray(parts)) > MOST_ALIKE:
+    if width is not None and _unseen(parts) > MOST_UNSEEN:
         width, freedom = None, None
     return Interval(value, width, len(parts), "none" if width is None else "parts", freedom)
 
 
-def _alike(parts: Array) -> float:
-    """The share of the parts that have the most frequent value."""
-    return float(np.unique(parts, return_counts=True)[1].max()) / parts.size
+def _unseen(parts: Sequence[float] | Array) -> float:
+    """The share of the parts in which a share is none or all, and a difference none."""
+    sample = np.asarray(parts, dtype=float)
+    return max(float((sample == end).mean()) for end in (0.0, 1.0))
 
 
 def _of_neighbours(parts: Sequence[float] | Array) -> tuple[float | None, float | None]:
@@ -163,15 +164,19 @@ def paired(
 ) -> Interval:
     """The difference to a baseline, pair by pair: run by run under the same seed, or part by part of the one run."""
     differences = [value - base for value, base in zip(values, base_values, strict=True)]
-    in_parts = [part - base for part, base in zip(parts, base_parts, strict=True)]
-    return across_runs(differences) if len(differences) > 1 else difference_within(differences[0], in_parts[0])
+    if len(differences) > 1:
+        return across_runs(differences)
+    return difference_within(differences[0], parts[0] - base_parts[0], base_parts[0])
 
 
-def difference_within(value: float, parts: Array) -> Interval:
-    """The difference of two columns of one run each. That of the very same runs is 0 beyond any doubt."""
-    if value == 0 and not parts.any():
-        return Interval(0.0, 0.0, parts.size, "parts")
-    return within_run(value, parts)
+def difference_within(value: float, differences: Array, base: Array) -> Interval:
+    """The difference of two columns of one run each, of its parts and those of the baseline.
+
+    Where these differ among themselves and the other's are the very same, both are one run: the difference is 0.
+    """
+    if value == 0 and not differences.any() and _unseen(base) <= MOST_UNSEEN and np.unique(base).size > 1:
+        return Interval(0.0, 0.0, differences.size, "parts")
+    return within_run(value, differences)
 
 
 def simultaneous(interval: Interval, comparisons: int) -> Interval:

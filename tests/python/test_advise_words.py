@@ -209,7 +209,7 @@ def test_the_routers_lines_are_a_script_with_its_ports_as_variables(tmp_path: Pa
 @pytest.mark.parametrize(("platform", "name"), lines.FILES.items())
 def test_every_platform_has_its_lines_as_a_file(platform: str, name: str) -> None:
     line = "ethernet" if platform in candidates.PLATFORMS else "port"
-    asked = question.read("50mbit", "10mbit", access=line, platform=platform)
+    asked = question.read("50mbit", "25mbit", access=line, platform=platform)
     made = lines.file(asked, candidates.of(platform, line, 0.06)[1])
     assert made is not None and made[0] == name
     assert "em0 is" not in made[1] and (platform != "freebsd" or 'in recv "$WAN"' in made[1])

@@ -124,25 +124,27 @@ def test_a_caption_says_of_how_many_curves_its_interval_is(compared, monkeypatch
     found = figures.of(compared)["response-cdf"].caption
     assert "95 % interval at most ±" in found and "that have one" not in found
     first = compared.columns[0]
-    monkeypatch.setattr(responses, "_cdf_half_width", lambda column: 0.003 if column is first else None)
-    assert f"± 0.3 points of the 1 of {len(compared.columns)} curves that have one" in (
+    monkeypatch.setattr(
+        responses, "_cdf_half_widths", lambda column: {0.5: 0.003, 1.0: 0.002} if column is first else {}
+    )
+    assert f"± 0.3 points at 0.5 and 1 s of the 1 of {len(compared.columns)} curves that have one" in (
         responses.response_cdf(compared.columns, looks_of(compared.columns)).caption
     )
 
 
-def test_the_part_with_the_least_precision_counts(compared, monkeypatch):
-    """Times at which nothing happens have no interval, and say nothing about the others."""
+def test_times_at_which_nothing_happens_have_no_interval(compared, monkeypatch):
     column = compared.columns[0]
-    assert responses._cdf_half_width(column) > 0
+    assert max(responses._cdf_half_widths(column).values()) > 0
     whole = column.statistic
-    widths = iter([None, 0.001, 0.004, 0.002, None, None, *[None] * 6])
+    widths = iter([None, 0.001, 0.004, 0.002, None, None])
 
     def statistic(read, parts):
         return replace(whole(read, parts), half_width=next(widths))
 
     monkeypatch.setattr(column, "statistic", statistic)
-    assert responses._cdf_half_width(column) == 0.004
-    assert responses._cdf_half_width(column) is None
+    found = responses._cdf_half_widths(column)
+    assert found == {0.2: 0.001, 0.3: 0.004, 0.5: 0.002}
+    assert responses.widest_said([found, {1.0: 0.001}]) == "at most ± 0.4 points at 0.2, 0.3, 0.5 and 1 s"
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_pairing_takes_out_what_both_have_in_common():
 
 
 def test_one_run_is_judged_by_its_parts_and_says_so():
-    parts, base = np.array([2.0, 3.0, 4.0]), np.array([1.0, 2.25, 3.5])
+    parts, base = np.array([2.0, 3.0, 4.0]), np.array([1.0, 2.0, 3.5])
     interval = statistics.paired([3.0], [parts], [2.0], [base])
     assert (interval.value, interval.basis, interval.n) == (1.0, "parts", 3)
 
@@ -59,6 +59,17 @@ def test_what_most_parts_do_not_see_has_no_interval():
     assert len(held) > 50
     assert np.mean(held) > 0.9
     assert statistics.within_run(1.0, np.ones(20)).half_width is None
+    # A link that is full carries as many packets in one part as in another.
+    assert statistics.within_run(1.00005, np.full(20, 1.00005)).half_width == pytest.approx(0, abs=1e-12)
+
+
+def test_only_the_very_same_run_differs_by_nothing():
+    streams = np.random.default_rng(5)
+    parts, none = streams.uniform(0.1, 0.2, 20), np.zeros(20)
+    same = statistics.paired([0.15], [parts], [0.15], [parts])
+    assert (same.value, same.half_width, same.basis) == (0.0, 0.0, "parts")
+    # Two runs that both lose nothing may differ in what happens seldom.
+    assert statistics.paired([0.0], [none], [0.0], [none]).half_width is None
 
 
 def test_a_quantile_is_a_value_that_occurred():

@@ -191,9 +191,11 @@ def advise(
     """Races the candidates; `told` hears of the race after each look.
 
     The first is tried once more with its shaper too fast by `rate_error`, a share of the line's rates; 0 leaves that
-    out.
+    out, and of a port it is left out.
     """
     field_of = candidates.of(question.platform, question.access.name, question.rtt_s[1])
+    if question.access.is_port:
+        rate_error = 0.0  # nothing shapes there
     if question.configured is not None:
         field_of.append(question.configured.candidate())
     most = rounds_for(question, len(field_of)) if rounds is None else rounds

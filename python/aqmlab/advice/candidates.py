@@ -1,5 +1,6 @@
 """What a platform can do about a link: disciplines with their settings, each way."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from aqmlab.advice.access import ACCESS
 from aqmlab.errors import BadInput
 
 TODAY = "fifo, as today"
-"""What there is without advice: no shaper, and the queues of provider and modem."""
+"""What there is without advice: no shaper, and drop-tail queues, of provider and modem or of the ports."""
 
 FULL_FRAME = 1514
 
@@ -33,7 +34,7 @@ class Candidate:
 
     name: str
     settings: Settings | None
-    """Of a shaper at one direction; nothing of what there is today."""
+    """Of a shaper or a port at one direction; nothing of what there is today."""
     in_modem: bool = False
     """Whether it stands in the modem, at the line's own rate, with no shaper."""
     router: Mapping[str, Any] | None = None
@@ -99,8 +100,8 @@ def _cake_of_port(way: Way) -> dict[str, Any]:
     return {"diffserv": "besteffort", "rtt": _time(max(0.1, way.rtt_s))}
 
 
-RED_WEIGHT = 0.5**9
-"""Of each sample in the average: what WRED comes with."""
+WRED_EXPONENT = 9
+"""Each sample weighs 2 to the minus this in the average: what WRED comes with."""
 
 RED_LIMIT_S = 0.1
 """What a queue with thresholds holds at most."""
@@ -110,16 +111,33 @@ THRESHOLDS = ((5, 15, 10), (10, 50, 2))
 Jacobson's of 1993."""
 
 
-def _red(low_s: float, high_s: float, probability: float) -> Settings:
+def _wred(low_s: float, high_s: float, probability: float) -> Settings:
     def made(way: Way) -> dict[str, Any]:
         return {
             "min": _bytes(way, low_s),
             "max": _bytes(way, high_s, 12),
             "limit": _bytes(way, RED_LIMIT_S, 24),
             "probability": probability,
-            "wq": RED_WEIGHT,
+            "wq": 0.5**WRED_EXPONENT,
             "mean_packet": "1000b",
         }
+
+    return made
+
+
+def _red(low_s: float, high_s: float, probability: float) -> Settings:
+    """As Linux has room for: its average has 32 bits, and what a threshold takes of them is lost to the weight; and
+    signals rise between the thresholds by whole parts of 2 to the minus 32 a byte (include/net/red.h)."""
+    plain = _wred(low_s, high_s, probability)
+
+    def made(way: Way) -> dict[str, Any]:
+        values = plain(way)
+        low, high = (int(values[name].removesuffix("b")) for name in ("min", "max"))
+        exponent = min(WRED_EXPONENT, 31 - high.bit_length())
+        slope = int(probability * 2**32) // (high - low)
+        # Rounded up: less than a whole part would be none.
+        held = math.ceil(slope * (high - low) / 2**32 * 1e6) / 1e6
+        return {**values, "wq": 0.5**exponent, "probability": held}
 
     return made
 
@@ -144,10 +162,10 @@ _OF_PORT: Mapping[str, Settings] = {
     "codel": _with("codel", _codel, _packets(1000)),
     "pie": _with("pie", _packets(1000)),
     "fq_pie": _with("fq_pie", _packets(10_240)),
-    "cake": _with("cake", _cake_of_port),
+    "cake": _with("cake", _cake_of_port, _packets(10_240)),
     **{
-        f"{name} {low} to {high} ms at {share} %": _with("red", _red(low / 1e3, high / 1e3, share / 100), ecn=True)
-        for name in ("red", "wred")
+        f"{name} {low} to {high} ms at {share} %": _with("red", law(low / 1e3, high / 1e3, share / 100), ecn=True)
+        for name, law in (("red", _red), ("wred", _wred))
         for low, high, share in THRESHOLDS
     },
     **{f"fifo of {ms} ms": _with("bfifo", _held(ms / 1e3)) for ms in (2, 10, 50)},

@@ -81,21 +81,32 @@ def read(file: Path, down_bps: float, up_bps: float, *, is_port: bool = False) -
     return _made(file, (first, first), rates, wire, (down_bps, up_bps), found.notes)
 
 
+WAYS = ("down", "up")
+"""What the ports of a link are called in a file that has both: `# down` above what tc shows of one."""
+
+
 def _of_port(file: Path, text: str, rates_bps: tuple[float, float]) -> Configured:
-    """The queues of the link's ports: those of the first two in it, or that of one for both."""
-    try:
-        reading.read(text, str(file), None, None, None)
-    except reading.NoRate:
-        found = reading.read(text, str(file), None, None, units.rate_text(rates_bps[0]))
-    else:
+    """The queues of the link's ports: of two that are called `down` and `up`, or that of one for both."""
+    ports, notes = reading.queues(text, str(file))
+    named = {name.strip('"${}').lower(): port for name, port in ports.items()}
+    if not named:
         raise BadInput(
-            f"{file}: a shaper is in it, so that the queue is not that of the port itself; expected another --access, "
-            "or what is set at the port"
+            f"{file}: no queue stands there, as at a VLAN, a bond or a bridge; expected what tc shows of the physical "
+            "port"
         )
-    link = found.tree["link"]
-    down = _qdisc(link, "qdisc")
-    up = _qdisc(link, "reverse_qdisc") if "reverse_qdisc" in link else down
-    return Configured(file, down, up, rates_bps, {"qdisc": down, "reverse_qdisc": up}, tuple(found.notes))
+    if len(named) > 1 and set(named) != set(WAYS):
+        raise BadInput(
+            f"{file}: has {len(named)} ports: {', '.join(ports)}; expected the one of this link, which both directions "
+            "then have, or two that are called so by lines '# down' and '# up' above what tc shows of each"
+        )
+    if any(port.rate_bps is not None for port in named.values()):
+        raise BadInput(
+            f"{file}: something shapes there, so that the queue is not that of the port itself; expected another "
+            "--access, or what is set at the port"
+        )
+    one, *_ = named.values()
+    down, up = (dict(named.get(way, one).qdisc) for way in WAYS)
+    return Configured(file, down, up, rates_bps, {"qdisc": down, "reverse_qdisc": up}, tuple(notes))
 
 
 def _qdisc(link: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -22,7 +22,7 @@ SHORT_BYTES = 100
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one candidate, both directions of a full link together."""
+    """Of one candidate, of all that a router queues of a full link: both directions, or that of its port."""
 
     ns: float
     """A packet, over drop-tail."""
@@ -60,6 +60,13 @@ def measured_on() -> str:
     return f"{found['cpu']}, {found['date']}"
 
 
+def carried_bps(question: Question) -> float:
+    """What one router queues of a full link: each of two ports is on a router of its own."""
+    if question.access.is_port:
+        return max(question.down_bps, question.up_bps)
+    return question.down_bps + question.up_bps
+
+
 def of(question: Question, candidate: Candidate) -> Cost | None:
     """What a candidate costs; nothing where there is nothing to configure, or where no processor decides."""
     if candidate.settings is None or question.platform == "hardware":
@@ -68,6 +75,7 @@ def of(question: Question, candidate: Candidate) -> Cost | None:
     found = _measured()["disciplines"].get(candidate.qdisc(way)["kind"])
     if found is None:  # what is set now may be anything
         return None
-    bits = (question.down_bps + question.up_bps) / 8
-    usual, most = (bits / (size + question.access.overhead_bytes) for size in (FRAME_BYTES, SHORT_BYTES))
+    usual, most = (
+        carried_bps(question) / 8 / (size + question.access.overhead_bytes) for size in (FRAME_BYTES, SHORT_BYTES)
+    )
     return Cost(float(found["ns"]), float(found["instructions"]), (usual, most))

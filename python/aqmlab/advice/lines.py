@@ -9,7 +9,7 @@ from aqmlab.advice import situation
 from aqmlab.advice.candidates import Candidate
 from aqmlab.advice.question import Question
 from aqmlab.tc.table import ETHERNET_HEADER
-from aqmlab.tc.write import ROUTER_BURST_S, unshaped, write
+from aqmlab.tc.write import FULL_FRAME_MEMORY, ROUTER_BURST_S, unshaped, write
 
 LINE = ("lan", "wan")
 """The router's port towards the users, and that towards the line."""
@@ -141,56 +141,63 @@ def _tc(question: Question, link: dict[str, Any], ports: tuple[str, str] = LINE)
     return "\n\n".join((first, *sections))
 
 
-PORT = "PORT"
-"""A port of the link: each of the two routers has one."""
+PORTS = ("DOWN", "UP")
+"""The port of a link on the router that sends towards the users, and that on the other one."""
 
-_OF_PORTS = """# What the driver holds below this queue is one of its own, short where the port has byte queue limits:
+_OF_PORTS = """# It is the physical port; of a bond, each of its members. At a VLAN, a bond or a bridge no queue forms.
+# What the driver holds below the queue is one of its own, short where the port has byte queue limits:
 #   ls /sys/class/net/PORT/queues/tx-0/byte_queue_limits
 # On a port with several transmit queues one queue takes the place of mq, and all processors share its lock."""
 
+FQ_CODEL_MEMORY = 32 << 20
+"""What the kernel's fq_codel holds at most where nobody says, bytes of memory."""
 
-def _each_way(question: Question, candidate: Candidate) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What stands behind `root`, with its remarks above it, down and up."""
+
+def _each_way(question: Question, candidate: Candidate) -> tuple[list[str], list[str]]:
+    """What stands behind `root` down and up, and what is to be said of it."""
     rates = {"rate": units.rate_text(question.down_bps), "reverse_rate": units.rate_text(question.up_bps)}
-    down, up = unshaped(_resolved({**rates, **situation.port(question, candidate)}))
-    said = {remark for line in (down, up) for remark in line.remarks}
-    return (down.text, up.text), tuple(sorted(said))
+    ways = unshaped(_resolved({**rates, **situation.port(question, candidate)}))
+    texts = []
+    for line in ways:
+        kind, *words = line.text.split()
+        if kind == "fq_codel" and (memory := int(words[1]) * FULL_FRAME_MEMORY) > FQ_CODEL_MEMORY:
+            words += ["memory_limit", str(memory)]
+        texts.append(" ".join([kind, *words]))
+    said = dict.fromkeys(remark for line in ways for remark in line.remarks)
+    return texts, [f"# - {remark}" for remark in said]
 
 
 def _port(question: Question, candidate: Candidate) -> str:
     """The queue of each of the two ports, which send at the line's rate."""
-    (down, up), remarks = _each_way(question, candidate)
-    rows = [f"# On both routers, with the name of the port of this link as {PORT}.", _OF_PORTS]
-    rows += [f"# - {remark}" for remark in remarks]
-    if down == up:
-        return "\n".join([*rows, f"tc qdisc replace dev {PORT} root {down}"]) + "\n"
-    rows += ["# the router that sends towards the users:", f"tc qdisc replace dev {PORT} root {down}"]
-    rows += ["# the one that sends from them:", f"tc qdisc replace dev {PORT} root {up}"]
+    texts, said = _each_way(question, candidate)
+    rows = [
+        "# DOWN is the port of this link on the router that sends towards the users, UP that on the other one.",
+        _OF_PORTS,
+        *said,
+    ]
+    for port, text in zip(PORTS, texts, strict=True):
+        # What is there is deleted first: a change keeps what it does not name.
+        rows += [f"tc qdisc delete dev {port} root 2>/dev/null", f"tc qdisc add dev {port} root {text}"]
     return "\n".join(rows) + "\n"
 
 
 def _port_script(question: Question, candidate: Candidate) -> str:
-    (down, up), remarks = _each_way(question, candidate)
-    said = "".join(f"# - {remark}\n" for remark in remarks)
+    (down, up), said = _each_way(question, candidate)
+    remarks = "".join(f"{remark}\n" for remark in said)
     return f"""#!/bin/sh
-# For the port of this link, on each of the two routers: PORT=eth1 WAY=down sh router.sh where the port sends towards
-# the users, WAY=up where it sends from them. Run it as root, and again if need be; sh router.sh undo takes it away.
+# DOWN=eth1 sh router.sh on the router that sends towards the users, UP=eth1 sh router.sh on the other one, with the
+# name of its port of this link. Run it as root, and again if need be; with undo behind it takes away what it has set.
+{_OF_PORTS}
 set -eu
-: "${{PORT:=eth0}}"
-: "${{WAY:=down}}"
-
-case "$WAY" in
-    down | up) ;;
-    *) echo "router.sh: WAY=$WAY: expected down or up" >&2; exit 2 ;;
-esac
-tc qdisc delete dev "$PORT" root 2>/dev/null || true    # some keep options that a change does not name
+if [ -z "${{DOWN-}}${{UP-}}" ]; then echo "router.sh: expected DOWN=eth1 or UP=eth1: a port" >&2; exit 2; fi
+for port in ${{DOWN-}} ${{UP-}}; do tc qdisc delete dev "$port" root 2>/dev/null || true; done
 if [ "${{1:-}}" = undo ]; then exit; fi
 
-{_OF_PORTS}
-{said}if [ "$WAY" = down ]; then
-    tc qdisc add dev "$PORT" root {down}
-else
-    tc qdisc add dev "$PORT" root {up}
+{remarks}if [ -n "${{DOWN-}}" ]; then
+    tc qdisc add dev "$DOWN" root {down}
+fi
+if [ -n "${{UP-}}" ]; then
+    tc qdisc add dev "$UP" root {up}
 fi
 """
 
@@ -198,7 +205,9 @@ fi
 def _wred(question: Question, candidate: Candidate) -> str:
     """Thresholds of hardware in bytes and as times, in the words that most manuals have."""
     ways = [("down, the port that sends towards the users", question.down_bps), ("up, the other one", question.up_bps)]
-    rows = ["# In the scheduler or drop profile of the port on both routers; words differ from maker to maker."]
+    rows = [
+        "# In the scheduler or drop profile of the physical port on both routers; words differ from maker to maker.",
+    ]
     for said, bps in ways:
         values = candidate.qdisc(situation.way(question, bps))
         rows.append(f"# {said}:")
@@ -265,11 +274,10 @@ WITH_TC = ("linux", "systemd-networkd", "openwrt")
 """Platforms that have tc(8)."""
 
 
-def shaping_ports(question: Question) -> tuple[str, ...]:
-    """The ports that shape on a platform that has tc(8): what the users receive, and what they send; or that of the
-    link itself."""
+def queue_ports(question: Question) -> tuple[str, str]:
+    """The ports that have the queues on a platform that has tc(8): what the users receive, and what they send."""
     if question.access.is_port:
-        return (PORT,)
+        return PORTS
     if question.platform == "openwrt":
         return f"ifb4{_sqm_port(question)}", _sqm_port(question)
     return LINE

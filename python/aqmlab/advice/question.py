@@ -39,10 +39,16 @@ SLOWEST_BPS = 256e3
 """Below, a call alone is a third of the link."""
 
 FASTEST_BPS = 10e9
-"""Beyond, no shaper of these platforms keeps up, and one run takes minutes."""
+"""Beyond, hardly a shaper of these platforms keeps up, and one run takes minutes."""
 
 MOST_SEED = 10**12
 """Each round has a seed of its own, a hundred thousand to one of these."""
+
+MOST_USERS = 100_000
+"""People of a mix; how many the link has room for is asked after that."""
+
+SLOWEST_PORT_BPS = 25e6
+"""Below, a queue of four full frames is longer than the shortest that is tried."""
 
 DURATION_S = 24.0
 """A run of the race, warm-up included; a piece of a capture is as long."""
@@ -163,7 +169,7 @@ def read(
         raise BadInput(f"--on {platform}{of_line}: expected one of {', '.join(able)}")
     if not 0 <= seed <= MOST_SEED:
         raise BadInput(f"--seed {seed}: expected a number from 0 to {MOST_SEED}")
-    rates = _rates(down, up)
+    rates = _rates(down, up, SLOWEST_PORT_BPS if ACCESS[access].is_port else SLOWEST_BPS)
     fits = most_users(rates[0])
     weights = _weights(what_for)
     round_trips = None if rtt is None else _rtt(rtt)
@@ -176,8 +182,11 @@ def read(
     elif homes is not None:
         crowd, who = _of_homes(_at_least_one(homes, "--homes")), f"--homes {homes}: in the busy hour up to "
     else:
-        usual = _usual(access, fits)
-        crowd = usual if users is None else _of_users(_at_least_one(users, "--users"))
+        crowd = _usual(access, fits)
+        if users is not None:
+            number = _at_least_one(users, "--users")
+            is_port = ACCESS[access].is_port
+            crowd = replace(crowd, users=(number, number)) if is_port else _of_users(number)
         who = f"--users {users}: "
     crowd = _with_films(crowd, weights["video"] > 0 and what_for is not None, capture is not None, mix)
     if mix is not None and what_for is not None:
@@ -205,12 +214,12 @@ def _usual(access: str, fits: int) -> Mix:
     return Mix(users=(1, min(4, fits)))
 
 
-def _rates(down: str, up: str) -> tuple[float, float]:
+def _rates(down: str, up: str, slowest_bps: float) -> tuple[float, float]:
     found = []
     for option, text in (("--down", down), ("--up", up)):
         bps = units.rate_bps(text, option)
-        if not SLOWEST_BPS <= bps <= FASTEST_BPS:
-            ends = f"{units.rate_text(SLOWEST_BPS)} to {units.rate_text(FASTEST_BPS)}"
+        if not slowest_bps <= bps <= FASTEST_BPS:
+            ends = f"{units.rate_text(slowest_bps)} to {units.rate_text(FASTEST_BPS)}"
             raise BadInput(f"{option} {text}: expected {ends}: what was bought or, better, what was measured")
         found.append(bps)
     if found[1] > found[0]:
@@ -303,7 +312,7 @@ def _mix_of(path: Path, mix: Mix) -> Mix:
         if key not in Mix.__dataclass_fields__:
             raise BadInput(f"{path}: {key}: unknown key; expected {', '.join(Mix.__dataclass_fields__)}")
         ends = value if isinstance(value, list) else [value, value]
-        most = 1 if key == "bbr" else 1000
+        most = {"bbr": 1, "users": MOST_USERS}.get(key, 1000)
         numbers = [end for end in ends if is_number(end)]
         whole = key == "bbr" or all(float(number).is_integer() for number in numbers)
         if len(ends) != 2 or len(numbers) != 2 or not whole or not 0 <= numbers[0] <= numbers[1] <= most:

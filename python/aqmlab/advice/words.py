@@ -339,7 +339,7 @@ def cost(advice: Advice) -> list[str]:
     if found is None:
         return []
     usual, most = found.share_of_core
-    rate = units.say_rate(advice.question.down_bps + advice.question.up_bps)
+    rate = units.say_rate(costs.carried_bps(advice.question))
     said = [
         f"{advice.first.name} costs {max(0.0, found.ns):.0f} ns and {max(0.0, found.instructions):,.0f} instructions a "
         f"packet over drop-tail: {_share(usual)} of a core at {rate} of full frames, {_share(most)} of packets of "
@@ -398,7 +398,13 @@ def granted(advice: Advice) -> str:
     said += " Video calls are not in it: a call is one of audio, G.711."
     low, high = (units.say_rate(end) for end in JUDGED_BPS)
     if advice.question.access.is_port:
-        said += " How good such a choice is was tried on access lines of homes alone, and is not known of ports."
+        said += (
+            " The queue is taken to form in the port itself: where less was bought than the port can send, something "
+            "has to shape (--access ethernet). How good such a choice is was tried on lines of homes alone, and is not "
+            "known of ports."
+        )
+        if advice.question.platform == "linux" and advice.question.configured is None:
+            said += " Today is taken for drop-tail; where tc qdisc show says otherwise, give it with --have."
     elif not JUDGED_BPS[0] <= advice.question.down_bps <= JUDGED_BPS[1]:
         said += (
             f" How good such a choice is was tried on links of {low} to {high} down. This one is beyond, where it is "
@@ -447,13 +453,26 @@ def _wrong_rates(advice: Advice) -> list[str]:
 
 def checks(question: Question, written: str) -> list[str]:
     """How to see on the real link whether it is so, once the lines that were written are set."""
+    if question.access.is_port:
+        return _port_checks(question, written)
     said = [
         "flent rrul -l 60 -H A-NETPERF-SERVER -p all_scaled -o rrul.png     # before and after: the ping under load"
     ]
     if question.platform in lines.WITH_TC and not written.startswith("# Nothing"):
-        said.append(dump.recipe(lines.shaping_ports(question)))
-        rate = f" --rate {units.rate_text(question.down_bps)}" if question.access.is_port else ""
-        said.append(f"aqmlab tc --read now.txt{rate}     # is it what was advised?")
+        said.append(dump.recipe(lines.queue_ports(question)))
+        said.append("aqmlab tc --read now.txt     # is it what was advised?")
+    return said
+
+
+def _port_checks(question: Question, written: str) -> list[str]:
+    """Of a port in use, which nobody floods to see: what it counts, and a ping across it."""
+    said = ["ping -i 0.1 -c 600 A-HOST-BEHIND-IT     # in the busy hour, before and after: 99 of 100 and the lost ones"]
+    if question.platform == "hardware":
+        return [*said, "# the port's counters of packets sent, dropped at its end and by WRED, before and after"]
+    for port, bps in zip(lines.PORTS, (question.down_bps, question.up_bps), strict=True):
+        said.append(f"tc -s -d qdisc show dev {port} > now.txt     # twice: what waits, what was dropped and marked")
+        if not written.startswith("# Nothing"):
+            said.append(f"aqmlab tc --read now.txt --rate {units.rate_text(bps)}     # is it what was advised?")
     return said
 
 

@@ -84,7 +84,8 @@ def contrast(terms: Sequence[tuple[float, Sample]]) -> Interval:
             return across_runs(list(values))
         if parts is None:
             return Interval(value, None, 1, "none")
-        return within_run(value, parts) if len(terms) == 1 else difference_within(value, parts)
+        one = terms[-1][1].parts
+        return within_run(value, parts) if len(terms) == 1 or one is None else difference_within(value, parts, one[0])
     return _welch(value, [values for values, _ in totals])
 
 

@@ -82,7 +82,7 @@ def advise(
         float,
         typer.Option(
             metavar="PERCENT",
-            help="What if the shaper is set so much above --down and --up? 0: it is not tried.",
+            help="What if the shaper is set so much above --down and --up? 0: it is not tried; nor is it of a port.",
             min=0,
             max=100,
         ),

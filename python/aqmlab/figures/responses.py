@@ -1,6 +1,6 @@
 """Response times: the distribution to 2 s as the studies draw it, and the tail."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,11 +18,11 @@ from aqmlab.figures.legends import legend
 from aqmlab.figures.looks import Look, void_note
 from aqmlab.figures.sheet import Sheet
 from aqmlab.results.exchanges import index
+from aqmlab.results.readable import listed
 from aqmlab.results.window import CDF_TIMES, TAIL_TIMES, Window
 from aqmlab.statistics import Array
 
 MARKED_TIMES = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
-MARKED = "0.1, 0.2, 0.3, 0.5, 1 and 2 s"
 """Where the precision of a distribution is asked, seconds."""
 WITHIN = "Share of exchanges whose response is complete within the time on the horizontal axis; higher is better."
 """What a distribution shows."""
@@ -78,14 +78,13 @@ def _draw(axes: Axes, curves: Sequence[Curve], sheet: Sheet, start: float = 0.0,
 
 def response_cdf(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
     """Distribution of response times to 2 s, as in the studies' figures."""
-    widths = [_cdf_half_width(column) for column in columns]
-    known = [width for width in widths if width is not None]
+    widths = [found for column in columns if (found := _cdf_half_widths(column))]
     precision = ""
-    if known:
+    if widths:
         several = min(len(c.result.runs) for c in columns) > 1
         where = "across runs" if several else "from 20 parts within the one run"
-        whose = "" if len(known) == len(widths) else f" of the {len(known)} of {len(widths)} curves that have one"
-        precision = f"; 95 % interval at most ± {100 * max(known):.1f} points{whose} at {MARKED} ({where})"
+        whose = "" if len(widths) == len(columns) else f" of the {len(widths)} of {len(columns)} curves that have one"
+        precision = f"; 95 % interval {widest_said(widths)}{whose} ({where})"
     curves = [
         Curve(
             column.label,
@@ -202,14 +201,20 @@ def _wider_said(curves: Sequence[Curve], is_log: bool = False) -> str:
     return coinciding.said(coinciding.widths([(curve.look, curve.times, curve.shares) for curve in curves], is_log))
 
 
-def _cdf_half_width(column: Column) -> float | None:
-    """The widest half width at the marked times; none of a curve that has an interval at none of them."""
-    marks = [index(time_s) for time_s in MARKED_TIMES]
-    widths = [
-        column.statistic(lambda w, k=k: float(w.cdf[k]), lambda w, k=k: w.cdf_parts[:, k]).half_width  # type: ignore[misc]
-        for k in marks
-    ]
-    return max((width for width in widths if width is not None), default=None)
+def _cdf_half_widths(column: Column) -> dict[float, float]:
+    """The half width at each of the marked times that has one: none at which nothing happens."""
+    found = {
+        time_s: column.statistic(lambda w, k=k: float(w.cdf[k]), lambda w, k=k: w.cdf_parts[:, k]).half_width  # type: ignore[misc]
+        for time_s, k in zip(MARKED_TIMES, map(index, MARKED_TIMES), strict=True)
+    }
+    return {time_s: width for time_s, width in found.items() if width is not None}
+
+
+def widest_said(widths: Sequence[Mapping[float, float]]) -> str:
+    """The widest half width of any curve, and at which of the marked times there are such."""
+    widest = max(max(found.values()) for found in widths)
+    times = [f"{time_s:g}" for time_s in MARKED_TIMES if any(time_s in found for found in widths)]
+    return f"at most ± {100 * widest:.1f} points at {listed(times)} s"
 
 
 def _plain(value: float, _position: int | None = None) -> str:

@@ -109,7 +109,7 @@ def basis(reps: int, are_shown: bool = True) -> str:
     return (
         "One run: no interval across runs. ± 95 % from 20 parts of its window, wider by what neighbours have in "
         "common; none where the run is not known to be settled, hardly four of its parts are independent, or most "
-        "parts have the same value."
+        "parts see none of what is counted."
     )
 
 

@@ -92,17 +92,7 @@ class NoRate(BadInput):
 
 def read(text: str, origin: str, dev: str | None, reverse_dev: str | None, rate: str | None) -> Reading:
     """Makes a scenario of a dump; `BadInput` where there is no qdisc in it, or nothing that says the link's rate."""
-    found = dump.parse(text)
-    found.origin = origin
-    found.notes += _foreign_words(found)
-    devices = list(dict.fromkeys(node.device for node in found.nodes if node.what == "qdisc"))
-    if not devices:
-        said = f"; {found.notes[0]}" if found.notes else ""
-        if re.search(r"\btc\s+(-n|-netns)\b", text):
-            raise BadInput(f"{origin}: has lines for namespaces (tc -n), a router each; expected the lines of one")
-        raise BadInput(f"{origin}: no qdisc in it, expected text of tc -s qdisc show, JSON of tc -j, or tc lines{said}")
-    if found.untold:
-        raise BadInput(f"{origin}: {found.untold}; expected the ports' names above their lines, as by: {dump.recipe()}")
+    found, devices = _parsed(text, origin)
     forward = _choose(devices, dev, found, origin)
     back = _choose_reverse(devices, reverse_dev, forward, found, origin)
     port = _port(forward, found)
@@ -118,6 +108,37 @@ def read(text: str, origin: str, dev: str | None, reverse_dev: str | None, rate:
         if node.kind == "netem" and "rate" in node.words and all(node is not each for each in used):
             found.note(node.line, f"'rate {node.words['rate']}': {dump.UNREAD_RATE}")
     return _reading(port, other, rate_bps, found, origin)
+
+
+def queues(text: str, origin: str) -> tuple[Mapping[str, Port], Sequence[str]]:
+    """What stands at each port of a dump that has a queue, by its name, and what was not understood; `BadInput` where
+    there is no qdisc in it, or where netem delays."""
+    found, devices = _parsed(text, origin)
+    kinds = {device: {node.kind for node in found.nodes if node.device == device} for device in devices}
+    for device in devices:
+        if "netem" in kinds[device]:
+            raise BadInput(f"{origin}: netem delays {_on(device)}what comes by; expected the queue of a port in use")
+    ports = {device: _port(device, found) for device in devices if kinds[device] - WITHOUT_QUEUE}
+    return ports, tuple(found.notes)
+
+
+WITHOUT_QUEUE = {"noqueue", "ingress", "clsact"}
+
+
+def _parsed(text: str, origin: str) -> tuple[Dump, list[str]]:
+    """A dump, and its ports."""
+    found = dump.parse(text)
+    found.origin = origin
+    found.notes += _foreign_words(found)
+    devices = list(dict.fromkeys(node.device for node in found.nodes if node.what == "qdisc"))
+    if not devices:
+        said = f"; {found.notes[0]}" if found.notes else ""
+        if re.search(r"\btc\s+(-n|-netns)\b", text):
+            raise BadInput(f"{origin}: has lines for namespaces (tc -n), a router each; expected the lines of one")
+        raise BadInput(f"{origin}: no qdisc in it, expected text of tc -s qdisc show, JSON of tc -j, or tc lines{said}")
+    if found.untold:
+        raise BadInput(f"{origin}: {found.untold}; expected the ports' names above their lines, as by: {dump.recipe()}")
+    return found, devices
 
 
 def _foreign_words(found: Dump) -> list[str]:

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter
 from aqmlab import statistics
 from aqmlab.figures import enlarged
 from aqmlab.figures.drawn import Drawn
-from aqmlab.figures.responses import CUT_OFF, FEWEST_LEFT, LONGER, MARKED, MARKED_TIMES, WITHIN
+from aqmlab.figures.responses import CUT_OFF, FEWEST_LEFT, LONGER, MARKED_TIMES, WITHIN, widest_said
 from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
 from aqmlab.results.exchanges import index
@@ -227,18 +227,20 @@ def _slowest(cell: Cell) -> float:
 
 def _precision(curves: Sequence[Curve]) -> str:
     """Which intervals the curves have, and the widest of any at some times."""
-    marks = [index(time_s) for time_s in MARKED_TIMES]
-    found = []
+    found, widths = [], []
     for curve in curves:
-        windows = curve.cell.windows
-        for k in marks:
+        windows, own = curve.cell.windows, {}
+        for time_s in MARKED_TIMES:
+            k = index(time_s)
             values, parts = [float(w.cdf[k]) for w in windows], [w.trusted(w.cdf_parts[:, k]) for w in windows]
             one = statistics.estimate(values, parts)
             found.append((curve.label, one))
-    known = [one.half_width for _, one in found if one.half_width is not None and has_interval(one)]
-    if not known:
+            if one.half_width is not None and has_interval(one):
+                own[time_s] = one.half_width
+        widths += [own] if own else []
+    if not widths:
         return f"; {bases_said(found)}"
-    return f"; intervals at most ± {100 * max(known):.1f} points at {MARKED} ({bases_said(found)})"
+    return f"; intervals {widest_said(widths)} ({bases_said(found)})"
 
 
 def _sizes(curves: Sequence[Curve]) -> str:
