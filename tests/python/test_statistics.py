@@ -40,7 +40,7 @@ def test_pairing_takes_out_what_both_have_in_common():
 
 
 def test_one_run_is_judged_by_its_parts_and_says_so():
-    parts, base = np.array([2.0, 3.0, 4.0]), np.array([1.0, 2.0, 3.5])
+    parts, base = np.array([2.0, 3.0, 4.0]), np.array([1.0, 2.25, 3.5])
     interval = statistics.paired([3.0], [parts], [2.0], [base])
     assert (interval.value, interval.basis, interval.n) == (1.0, "parts", 3)
 

@@ -120,7 +120,7 @@ def test_a_constant_rate_has_no_spread_over_parts_of_a_window(tmp_path, monkeypa
         assert sent / could == pytest.approx(
             np.full(BATCHES, sent.sum() / could.sum()), rel=0.0012 / (seconds / BATCHES)
         )
-    even = replace(window, link=replace(window.link, sent_bits=1e7 * window.link.covered_s), settled=None)
+    even = replace(window, link=replace(window.link, sent_bits=0.97e7 * window.link.covered_s), settled=None)
     assert named.estimate([named.Numbers(run, lambda: even)], "utilisation").half_width == pytest.approx(0, abs=1e-9)
 
 
