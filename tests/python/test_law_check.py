@@ -69,13 +69,13 @@ def test_the_check_says_where_a_compiled_law_failed(tmp_path, capsys, when, form
 
 
 def test_the_check_says_where_a_compiled_law_goes_on_for_ever(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(law_check, "PATIENCE_S", 5.0)
+    monkeypatch.setattr(law_check, "PATIENCE_S", 4.0)
     body = "while self.seen > 90: self.seen = self.seen + 1"
     path = own(tmp_path, body, "(marks=False)")
     code, found = checked(path, capsys)
     line = path.read_text()[: path.read_text().index(body)].count("\n") + 1
     assert code == 1 and found["how"] == "compiled"
-    assert f"gave no answer for 5 s in on_arrival ({path}:{line}), with a link" in found["problem"]
+    assert f"gave no answer for 4 s in on_arrival ({path}:{line}), with a link" in found["problem"]
 
 
 def test_the_check_finds_a_law_that_decides_otherwise_compiled(tmp_path, capsys):
