@@ -54,6 +54,8 @@ WORDS = {"s": "s", "Hz": "hz", "bit/s": "bit", "bytes": "b"}
 """Units as a scenario has them."""
 PATIENCE_S = 60.0
 """How long a trace may take."""
+BRINGING_S = 60.0
+"""How long it may take until a law is compiled."""
 VARIED = Link("10mbit", "1000p", 5_000)
 """The trace for each value of a parameter beside its default."""
 TIMED = 5
@@ -104,7 +106,7 @@ def check(path: str | Path) -> Checked:
     found: Checked | None = None
     with _apart(path) as at:
         try:
-            while (answer := at.answer(PATIENCE_S)) is not None:
+            while (answer := at.answer(BRINGING_S if found is None else PATIENCE_S)) is not None:
                 kind, said = answer
                 if kind == REFUSED:
                     raise BadInput(said)
@@ -127,10 +129,12 @@ def _as_written(path: Path) -> str:
     """Where a compiled law that does not end is in its file: its text does not end either, and tells its lines."""
     with _apart(path, AS_WRITTEN) as at:
         try:
-            while (answer := at.answer(PATIENCE_S)) is not None:
+            patience_s = BRINGING_S
+            while (answer := at.answer(patience_s)) is not None:
                 kind, said = answer
                 if kind == REFUSED or said[1]:
                     return ""
+                patience_s = PATIENCE_S
             return at.called()
         except (EOFError, ConnectionError):
             return ""
