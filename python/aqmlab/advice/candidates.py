@@ -91,9 +91,13 @@ def _bytes(way: Way, seconds: float, fewest: int = 4) -> str:
     return f"{max(fewest * FULL_FRAME, round(way.shaped_bps * seconds / 8))}b"
 
 
+ROOM_S = 0.1
+"""The time of a port's rate that a queue with a law has room for: the kernel's own limits would be met before a law."""
+
+
 def _packets(fewest: int) -> Settings:
-    """Room for 100 ms of full frames: the kernel's own limits are met before any law at a port's rates."""
-    return lambda way: {"limit": f"{max(fewest, round(way.shaped_bps * 0.1 / 8 / FULL_FRAME))}p"}
+    """Room for full frames of that time, or for so many."""
+    return lambda way: {"limit": f"{max(fewest, round(way.shaped_bps * ROOM_S / 8 / FULL_FRAME))}p"}
 
 
 def _cake_of_port(way: Way) -> dict[str, Any]:
@@ -102,9 +106,6 @@ def _cake_of_port(way: Way) -> dict[str, Any]:
 
 WRED_EXPONENT = 9
 """Each sample weighs 2 to the minus this in the average: what WRED comes with."""
-
-RED_LIMIT_S = 0.1
-"""What a queue with thresholds holds at most."""
 
 THRESHOLDS = ((5, 15, 10), (10, 50, 2))
 """Lower and upper, ms, and per cent at the upper one: ten of a hundred is what WRED comes with, two is Floyd and
@@ -116,7 +117,7 @@ def _wred(low_s: float, high_s: float, probability: float) -> Settings:
         return {
             "min": _bytes(way, low_s),
             "max": _bytes(way, high_s, 12),
-            "limit": _bytes(way, RED_LIMIT_S, 24),
+            "limit": _bytes(way, ROOM_S, 24),
             "probability": probability,
             "wq": 0.5**WRED_EXPONENT,
             "mean_packet": "1000b",
