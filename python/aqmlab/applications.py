@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from aqmlab import separately
 from aqmlab.comparison import Column, Comparison
 from aqmlab.results import video
-from aqmlab.results.by_application import APPLICATIONS, Application, Heading, blocks, figures, samples
+from aqmlab.results.by_application import APPLICATIONS, Application, Heading, blocks, figures, samples, waits
 from aqmlab.results.named import Numbers
 from aqmlab.separately import Part
 from aqmlab.statistics import Interval
 
-__all__ = ["APPLICATIONS", "figures", "of", "samples"]
+__all__ = ["APPLICATIONS", "figures", "of", "samples", "waits"]
 
 DIFFERENCE_UNITS = {
     "share": "difference",

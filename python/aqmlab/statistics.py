@@ -69,20 +69,28 @@ def quantiles(values: npt.ArrayLike, shares: Sequence[float]) -> Array:
     return np.asarray(np.quantile(np.asarray(values, dtype=float), shares, method="inverted_cdf"), dtype=float)
 
 
-def median_of_waits(waited: npt.ArrayLike, is_over: npt.ArrayLike) -> float | None:
-    """The median of waits of which some were not over when they were last seen: those took longer than they are known
-    for, and nobody knows by how much. None where so few were over that they do not tell.
+def distribution_of_waits(waited: npt.ArrayLike, is_over: npt.ArrayLike) -> tuple[Array, Array]:
+    """The times after which waits were over, ascending, and the share that is over by then, from 0 to 1.
 
-    Of Kaplan and Meier 1958, "Nonparametric estimation from incomplete observations", J. Am. Stat. Assoc. 53. Where all
-    are over it is the usual median, in the middle of two of an even number.
+    One that was not over when it was last seen took longer than it is known for, and nobody knows by how much. Of
+    Kaplan and Meier 1958, "Nonparametric estimation from incomplete observations", J. Am. Stat. Assoc. 53. Where all
+    are over it is the empirical distribution function; where the longest wait is not, it does not reach 1.
     """
     times, over = np.asarray(waited, dtype=float), np.asarray(is_over, dtype=bool)
     order = np.lexsort((~over, times))  # a wait that is over comes before one that goes on after as long
     times, over = times[order], over[order]
     at_risk = np.arange(times.size, 0, -1)
-    longer = np.cumprod(1 - over / at_risk)[over]
-    low, high = np.searchsorted(-longer, (-0.5 - EXACT, -0.5 + EXACT), side="left")
-    return float((times[over][low] + times[over][high]) / 2) if high < longer.size else None
+    return times[over], 1 - np.cumprod(1 - over / at_risk)[over]
+
+
+def median_of_waits(waited: npt.ArrayLike, is_over: npt.ArrayLike) -> float | None:
+    """The median of their distribution, in the middle of two where exactly half are over by the first of them.
+
+    None where so few were over that they do not tell.
+    """
+    times, shares = distribution_of_waits(waited, is_over)
+    low, high = np.searchsorted(shares, (0.5 - EXACT, 0.5 + EXACT), side="left")
+    return float((times[low] + times[high]) / 2) if high < times.size else None
 
 
 EXACT = 1e-9

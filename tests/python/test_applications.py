@@ -123,6 +123,10 @@ def test_samples_are_one_for_each_page_film_call_and_game(compared: Comparison) 
     assert found["video"].size == run.films.height
     assert found["calls"].size == found["games"].size == 2
     assert "downloads" not in found
+    waited, over = applications.waits(run)["pages"]
+    assert (waited[over] == found["pages"][over]).all() and np.isinf(found["pages"][~over]).all()
+    begun = run.pages["begun_s"].to_numpy()[~over]
+    assert waited[~over] == pytest.approx(run.window[1] - begun)
 
 
 def test_a_page_says_what_people_get(compared: Comparison) -> None:

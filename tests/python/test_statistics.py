@@ -86,6 +86,19 @@ def test_the_median_of_waits_is_that_of_all_where_the_end_cuts_some_off():
     found = statistics.median_of_waits(np.minimum(took, left), is_over)
     assert found == pytest.approx(4 * np.log(2), rel=0.02)
     assert np.median(took[is_over]) < 0.9 * found < 0.9 * np.median(np.where(is_over, took, np.inf))
+    times, shares = statistics.distribution_of_waits(np.minimum(took, left), is_over)
+    for at in (1, 4, 8, 12):
+        assert shares[np.searchsorted(times, at)] == pytest.approx(1 - np.exp(-at / 4), abs=0.01)
+
+
+def test_the_distribution_of_a_few_waits():
+    times, shares = statistics.distribution_of_waits([5.0, 1.0, 2.0, 3.0, 9.0], [1, 1, 0, 1, 0])
+    # By hand: four of five are left after 1 s, two thirds of these after 3 s, half of these after 5 s.
+    assert times.tolist() == [1, 3, 5]
+    assert shares == pytest.approx([1 / 5, 1 - 8 / 15, 1 - 4 / 15])
+    times, shares = statistics.distribution_of_waits([2.0, 1.0], [1, 1])
+    assert (times.tolist(), shares.tolist()) == ([1, 2], [0.5, 1])
+    assert [found.size for found in statistics.distribution_of_waits([1.0], [0])] == [0, 0]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from aqmlab import applications
+from aqmlab import applications, statistics
 from aqmlab.comparison import Column
 from aqmlab.figures import coinciding
 from aqmlab.figures.apart import AROUND
@@ -21,8 +21,12 @@ from aqmlab.statistics import Array
 
 Curve = tuple[str, Look, Array, Array]
 
-LACKING = {"pages": "Pages that were not loaded by the end of the run", "live": "Frames that were lost"}
-"""What has no place on the axis."""
+LACKING = {
+    "pages": "A page that was not loaded by the end of the run took longer than it had been waited for (Kaplan and "
+    "Meier 1958). Where the longest waits are of such pages, a curve ends below 100 %.",
+    "live": "Frames that were lost count and have no place on the axis, so that a curve ends below 100 %.",
+}
+"""What is said of samples that have no place on the axis."""
 NONE = {"pages": "none of the pages was loaded", "live": "none of the frames of real-time video came whole"}
 """Why there may be no curve."""
 
@@ -39,10 +43,15 @@ class Panel:
 def application_distributions(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn | None:
     """Distributions of what people got, a panel an application; None where no block is of any."""
     seen = {column.name: [applications.samples(run) for run in column.result.runs] for column in columns}
+    waited = {column.name: [applications.waits(run) for run in column.result.runs] for column in columns}
     panels, names, lacking, missing = [], [], [], []
     for one in applications.APPLICATIONS:
         found = [
-            (column.label, looks[column.name], *_steps(values))
+            (
+                column.label,
+                looks[column.name],
+                *(_steps(values) if one.waits is None else _begun(*_all_waits(waited[column.name], one.name))),
+            )
             for column in columns
             if (values := _together(seen[column.name], one.name)).size
         ]
@@ -54,15 +63,14 @@ def application_distributions(columns: Sequence[Column], looks: dict[str, Look])
             where = "to the right" if one.better > 0 else "to the left"
             panels.append(Panel(f"{one.title}: better {where}", one.axis, tuple(curves)))
             names.append(one.counted)
-            if one.name in LACKING and any(share[-1] < 100 for *_, share in curves):
-                lacking.append(LACKING[one.name])
+            if one.name in LACKING and any(np.isinf(_together(seen[name], one.name)).any() for name in seen):
+                lacking.append(f" {LACKING[one.name]}")
     if not panels:
         return None
     each = f"{readable.listed(names)}, each counted by itself," if len(names) > 1 else names[0]
-    ends = [f" {what} count and have no place on the axis, so that a curve ends below 100 %." for what in lacking]
     caption = (
         f"Share of the {each} that got no more than the value on the horizontal axis."
-        f"{''.join(ends + missing)} All runs of a variant together."
+        f"{''.join(lacking + missing)} All runs of a variant together."
         f"{coinciding.said([one for panel in panels for one in _widths(panel)])}{void_note(columns)}"
     )
     return Drawn("applications", "What people got", caption, partial(_drawn, panels))
@@ -81,8 +89,19 @@ def _steps(values: Array) -> tuple[Array, Array]:
     finite = values[np.isfinite(values)]
     if not finite.size:
         return np.empty(0), np.empty(0)
-    share = 100 * np.arange(1, finite.size + 1) / values.size
-    return np.concatenate([finite[:1], finite]), np.concatenate([[0.0], share])
+    return _begun(finite, np.arange(1, finite.size + 1) / values.size)
+
+
+def _all_waits(runs: Sequence[dict[str, tuple[Array, Array]]], name: str) -> tuple[Array, Array]:
+    """The distribution of the waits of all runs."""
+    found = [run[name] for run in runs if name in run]
+    waited, over = (np.concatenate(both) for both in zip(*found, strict=True))
+    return statistics.distribution_of_waits(waited, over)
+
+
+def _begun(at: Array, share: Array) -> tuple[Array, Array]:
+    """A distribution function in per cent, from nought on."""
+    return np.concatenate([at[:1], at]), np.concatenate([[0.0][: at.size], 100 * share])
 
 
 def _widths(panel: Panel) -> list[float]:

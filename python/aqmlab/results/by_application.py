@@ -46,6 +46,8 @@ class Application:
     """What is counted of it."""
     meant: str = ""
     """What its figures mean."""
+    waits: Callable[[Run, Sequence[int]], tuple[Array, Array]] | None = None
+    """Of samples that the end of a run may cut off: how long each took, or was waited for, and whether it was over."""
 
 
 def blocks(run: Run, application: Application) -> list[int]:
@@ -95,6 +97,10 @@ def _pages(run: Run, blocks: Sequence[int]) -> Figures:
 
 def _page_times(run: Run, blocks: Sequence[int]) -> Array:
     return _numbers(_loaded(run, blocks)["load_s"].fill_null(math.inf))
+
+
+def _page_waits(run: Run, blocks: Sequence[int]) -> tuple[Array, Array]:
+    return pages.waits(_loaded(run, blocks), run.window)
 
 
 def _exchanges(run: Run, blocks: Sequence[int]) -> Figures:
@@ -215,6 +221,7 @@ APPLICATIONS = (
         "pages",
         "Pages: loaded when the last object is there; of those begun 2 s before the end or earlier. Those that never "
         "came count where the run records demands.",
+        _page_waits,
     ),
     Application(
         "exchanges",
@@ -325,6 +332,14 @@ def figures(run: Run) -> dict[str, dict[str, float | None]]:
 def samples(run: Run) -> dict[str, Array]:
     """What each page, film, call and game of a run got, by the names of the applications."""
     return {one.name: one.samples(run, there) for one in APPLICATIONS if one.axis and (there := _there(run, one))}
+
+
+def waits(run: Run) -> dict[str, tuple[Array, Array]]:
+    """Of samples that the end of a run may cut off: how long each took or had been waited for, and whether it was over.
+
+    By the names of the applications; in the order of `samples`.
+    """
+    return {one.name: one.waits(run, there) for one in APPLICATIONS if one.waits and (there := _there(run, one))}
 
 
 def is_unused(run: Run, application: str, figure: str) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 import polars as pl
 
 from aqmlab import statistics
+from aqmlab.statistics import Array
 
 READERS = "archive2024"
 """The model whose blocks are pages without being called so."""
@@ -178,11 +179,15 @@ def within(found: pl.DataFrame, limit_s: float, window: tuple[float, float]) -> 
     return judged.filter(pl.col("load_s") <= limit_s).height / judged.height
 
 
+def waits(found: pl.DataFrame, window: tuple[float, float]) -> tuple[Array, Array]:
+    """How long each page took, or had been waited for by the end of the window, and whether it was loaded by then."""
+    waited = found["load_s"].fill_null(window[1] - found["begun_s"])
+    return waited.to_numpy(), found["load_s"].is_not_null().to_numpy()
+
+
 def median_s(found: pl.DataFrame, window: tuple[float, float]) -> float | None:
     """The load time that half of the pages had. One that was not loaded by the end of the window took longer than that.
 
     Nothing where too few were loaded to tell.
     """
-    over = found["load_s"].is_not_null()
-    waited = found["load_s"].fill_null(window[1] - found["begun_s"])
-    return statistics.median_of_waits(waited.to_numpy(), over.to_numpy())
+    return statistics.median_of_waits(*waits(found, window))
