@@ -172,9 +172,9 @@ def overview(every: Mapping[str, Json], costs: Mapping[str, Any], names: Sequenc
     lines = [
         "# Evaluations after RFC 7928",
         "",
-        "Disciplines with their defaults, in the scenarios that [RFC 7928 asks for](../guide/evaluate.md):",
-        "goodput and mean queueing delay of one case of some sections, at the first rate.",
-        f"{_all_cases(every, asked)}:",
+        "This table has each discipline, with its defaults, in scenarios that [RFC 7928 asks for](../guide/evaluate.md).",
+        f"{len(SHOWN)} columns show goodput and mean queueing delay of one case of a section, at the lower of its rates.",
+        f"Two count cases. {_all_cases(every, asked)};",
         "there are fewer where a discipline has no setting that a section asks about.",
         "A discipline of one's own is shown among these on the page of its evaluation.",
         "Where these numbers speak of what studies and validation speak of too, [they are compared](agreement.md).",
@@ -240,7 +240,7 @@ def _all_cases(every: Mapping[str, Json], asked: Mapping[str, Json]) -> str:
         if "only" in (beside := one.get("beside_drop_tail", {}))
     }
     of = "".join(f", in {section} of those {only}" for section, only in sorted(found))
-    return f"The counts are of all cases{of}"
+    return f"They are of all cases{of}"
 
 
 def _brief(case: Json | None) -> str:

@@ -18,14 +18,12 @@ Segmentation and its reversal are left to nobody: packets are packets everywhere
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import random
 import selectors
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -34,7 +32,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import booted
 import dualpi2
+from booted import enter, shell
 from closed_loop_cases import (
     CASES,
     CASES_7_3,
@@ -50,24 +50,7 @@ from closed_loop_cases import (
 HERE = Path(__file__).resolve()
 PORT = 5201
 RECEIVER = "10.0.2.1"
-CLONE_NEWNET = 0x40000000
-LIBC = ctypes.CDLL(None, use_errno=True)
 SAMPLE_S = 0.01
-
-
-def shell(words: str) -> str:
-    """Runs a command and returns what it prints."""
-    done = subprocess.run(words.split(), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{words}: {done.stderr.strip()}")
-    return done.stdout
-
-
-def enter(host: str) -> None:
-    """Moves this process into the namespace of a host."""
-    with Path(f"/run/netns/{host}").open() as namespace:
-        if LIBC.setns(namespace.fileno(), CLONE_NEWNET):
-            raise SystemExit(f"setns {host}: errno {ctypes.get_errno()}")
 
 
 class Child:
@@ -341,14 +324,8 @@ def watch(rate_bps: float, began: float, end: float) -> dict[str, Any]:
 def inside(folder: Path) -> None:
     """Runs what is asked for; this is what the kernel starts."""
     asked = json.loads((folder / "asked.json").read_text())
-    prepare()
+    booted.prepare()
     tell(folder, run(Case(**asked["case"]), asked["seed"]))
-
-
-def prepare() -> None:
-    """What holds for the whole of a kernel."""
-    LIBC.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: to the nanosecond
-    Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
 
 
 def tell(folder: Path, result: dict[str, Any]) -> None:
@@ -361,21 +338,8 @@ def outside(kernel: str, asked: dict[str, Any], script: Path = HERE) -> dict[str
     with tempfile.TemporaryDirectory(prefix="closed-loop-") as name:
         folder = Path(name)
         (folder / "asked.json").write_text(json.dumps(asked))
-        init = folder / "init"
-        init.write_text(
-            "#!/bin/sh\nexport PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"
-            "mount -t proc p /proc; mount -t sysfs s /sys; mount -t tmpfs t /run; mkdir -p /run/netns\n"
-            f"{sys.executable} -B {script} --inside {folder} >{folder}/log 2>&1\n"
-            "echo o > /proc/sysrq-trigger; sleep 9\n"
-        )
-        init.chmod(0o755)
-        words = [kernel, "mem=1G", "time-travel=inf-cpu", "rootfstype=hostfs", "root=/dev/root", "rootflags=/", "rw"]
-        words += [f"init={init}", "con=null", "con0=null"]
-        quiet = subprocess.DEVNULL
-        subprocess.run(words, stdin=quiet, stdout=quiet, stderr=quiet, check=False, timeout=3600)
-        if not (folder / "told.json").exists():
-            raise SystemExit(f"{asked}: no result; {(folder / 'log').read_text()[-2000:]}")
-        told: dict[str, Any] = json.loads((folder / "told.json").read_text())
+        booted.boot(kernel, script, folder)
+        told: dict[str, Any] = json.loads(booted.told(folder, "told.json", asked))
     return told
 
 
@@ -402,7 +366,7 @@ def measure(kernel: str, names: Sequence[str], cases: Sequence[Case], file: Path
 
 def main() -> None:
     """The command line."""
-    if len(sys.argv) == 3 and sys.argv[1] == "--inside":
+    if len(sys.argv) == 3 and sys.argv[1] == booted.INSIDE:
         inside(Path(sys.argv[2]))
         return
     names = {case.name for case in (*CASES, *CASES_7_3, *CASES_PRAGUE)}

@@ -33,7 +33,6 @@ says in the end.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import fcntl
 import importlib
 import json
@@ -41,7 +40,6 @@ import os
 import socket
 import string
 import struct
-import subprocess
 import sys
 import tempfile
 import termios
@@ -51,7 +49,9 @@ from pathlib import Path
 from typing import Any
 
 import adaptive
+import booted
 import dualpi2
+from booted import shell
 from packets import Case, frame, packets, rate_bps
 
 HERE = Path(__file__).resolve().parent
@@ -67,28 +67,20 @@ EPOCH_NS = 1 << 30
 """Time 0 is a multiple of it: what the kernel rounds times to divides it."""
 
 
-def tc(words: str) -> str:
-    """Runs `tc` or `ip` and returns what it prints."""
-    done = subprocess.run(words.split(), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{words}: {done.stderr.strip()}")
-    return done.stdout
-
-
 class Inside:
     """A case inside the kernel: device, disciplines, sockets."""
 
     def __init__(self, case: Case) -> None:
-        tc(f"ip tuntap add dev {DEVICE} mode tun")
+        shell(f"ip tuntap add dev {DEVICE} mode tun")
         # Somebody must hold the device for its carrier to be on. What it sends is never read, and lost.
         self.holder = os.open("/dev/net/tun", os.O_RDWR)
         fcntl.ioctl(self.holder, 0x400454CA, struct.pack("16sH22x", DEVICE.encode(), 0x1001))
         self.commands = [*self.under_htb(case), *(f"tc {words.replace('DEV', DEVICE)}" for words in case.more)]
         for command in self.commands:
-            (dualpi2.add if dualpi2.is_one(command) else tc)(command)
+            (dualpi2.add if dualpi2.is_one(command) else shell)(command)
         if case.adapting:
             adaptive.start(DEVICE, 0x10001, 0x100000, *case.adapting)
-        tc(f"ip link set {DEVICE} up")
+        shell(f"ip link set {DEVICE} up")
         self.case = case
         self.tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
         self.tap.bind((DEVICE, ETH_P_ALL))
@@ -113,7 +105,7 @@ class Inside:
         for each in [self.tap, *self.senders.values()]:
             each.close()
         os.close(self.holder)
-        tc(f"ip link del {DEVICE}")
+        shell(f"ip link del {DEVICE}")
 
     def sender(self, flow: int) -> socket.socket:
         """The socket of a flow."""
@@ -129,7 +121,7 @@ class Inside:
         """What `tc -s` says of the discipline under test and what is below it."""
         if self.case.name.startswith("dualpi2-"):
             return [dualpi2.stats(DEVICE)]
-        told: list[dict[str, Any]] = json.loads(tc(f"tc -s -j qdisc show dev {DEVICE}"))
+        told: list[dict[str, Any]] = json.loads(shell(f"tc -s -j qdisc show dev {DEVICE}"))
         return [one for one in told if one["kind"] != "htb"]
 
     def run(self) -> dict[str, Any]:
@@ -235,9 +227,8 @@ def all_cases() -> list[Case]:
 
 def inside(folder: Path) -> None:
     """Runs the cases that are asked for; this is what the kernel starts."""
-    ctypes.CDLL(None).prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: to the nanosecond
+    booted.prepare()
     wanted = json.loads((folder / "wanted.json").read_text())
-    tc("sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1")
     for case in all_cases():
         if case.name in wanted["names"]:
             place = Inside(longer(case, wanted["longer"]))
@@ -258,26 +249,11 @@ def outside(kernel: str, beginnings: tuple[str, ...], times: float, into: Path) 
     with tempfile.TemporaryDirectory(prefix="decisions-") as temporary:
         folder = Path(temporary)
         (folder / "wanted.json").write_text(json.dumps({"names": names, "longer": times}))
-        init = folder / "init"
-        init.write_text(
-            "#!/bin/sh\nexport PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"
-            "mount -t proc p /proc; mount -t sysfs s /sys; mount -t devtmpfs d /dev; mount -t tmpfs t /run\n"
-            f"{sys.executable} -B {Path(__file__).resolve()} --inside {folder} >{folder}/log 2>&1\n"
-            "echo o > /proc/sysrq-trigger; sleep 9\n"
-        )
-        init.chmod(0o755)
-        words = [kernel, "mem=1G", "time-travel=inf-cpu", "rootfstype=hostfs", "root=/dev/root", "rootflags=/", "rw"]
-        words += [f"init={init}", "con=null", "con0=null"]
-        quiet = subprocess.DEVNULL
-        subprocess.run(words, stdin=quiet, stdout=quiet, stderr=quiet, check=False, timeout=3600)
+        booted.boot(kernel, Path(__file__).resolve(), folder)
         into.mkdir(parents=True, exist_ok=True)
         for name in names:
-            written = folder / f"{name}.json"
-            if not written.exists():
-                log = folder / "log"
-                raise SystemExit(f"{name}: no record; {log.read_text()[-2000:] if log.exists() else 'no kernel'}")
-            text = written.read_text()
-            (into / written.name).write_text(text)
+            text = booted.told(folder, f"{name}.json", name)
+            (into / f"{name}.json").write_text(text)
             record = json.loads(text)
             lost = len(record["at"]) - len(record["left_at"])
             print(f"{name}: {len(record['at'])} packets, {lost} lost, {len(text) / 1000:.0f} kB")
@@ -289,7 +265,7 @@ if __name__ == "__main__":
     parser.add_argument("names", nargs="*", help="beginnings of the names of the cases to record; all by default")
     parser.add_argument("--longer", type=float, default=1.0, help="how many times as long every phase is")
     parser.add_argument("--into", type=Path, default=KEPT, help="folder for the records; testdata/linux by default")
-    if sys.argv[1:2] == ["--inside"]:
+    if sys.argv[1:2] == [booted.INSIDE]:
         inside(Path(sys.argv[2]))
     else:
         given = parser.parse_args()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,10 +20,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import booted
 import transfers_cases
 import transfers_cases_option
 from transfers_cases import RECORDS, Case
-from transfers_path import LIBC, Transfer, build_hosts
+from transfers_path import Transfer, build_hosts
 
 HERE = Path(__file__).resolve()
 
@@ -36,9 +36,8 @@ def cases() -> list[Case]:
 
 def inside(folder: Path) -> None:
     """Runs what is asked for; this is what the kernel starts."""
-    LIBC.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: to the nanosecond
+    booted.prepare()
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))  # ppoll(2) may be late by a thousandth for all others
-    Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
     file = (folder / "asked").read_text()
     asked = [case for case in cases() if case.file == file]
     devices = build_hosts(asked[0].sends_bursts)
@@ -51,22 +50,8 @@ def outside(kernel: str, file: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="transfers-") as name:
         folder = Path(name)
         (folder / "asked").write_text(file)
-        init = folder / "init"
-        init.write_text(
-            "#!/bin/sh\nexport PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"
-            "mount -t proc p /proc; mount -t sysfs s /sys; mount -t tmpfs t /run; mkdir -p /run/netns\n"
-            "mount -t devtmpfs d /dev\n"
-            f"{sys.executable} -B {HERE} --inside {folder} >{folder}/log 2>&1\n"
-            "echo o > /proc/sysrq-trigger; sleep 9\n"
-        )
-        init.chmod(0o755)
-        words = [kernel, "mem=1G", "time-travel=inf-cpu", "rootfstype=hostfs", "root=/dev/root", "rootflags=/", "rw"]
-        words += [f"init={init}", "con=null", "con0=null"]
-        quiet = subprocess.DEVNULL
-        subprocess.run(words, stdin=quiet, stdout=quiet, stderr=quiet, check=False, timeout=3600)
-        if not (folder / "told.json").exists():
-            raise SystemExit(f"{file}: no result; {(folder / 'log').read_text()[-2000:]}")
-        told: dict[str, Any] = json.loads((folder / "told.json").read_text())
+        booted.boot(kernel, HERE, folder)
+        told: dict[str, Any] = json.loads(booted.told(folder, "told.json", file))
     return told
 
 
@@ -99,7 +84,7 @@ def record_all(kernel: str, names: Sequence[str]) -> None:
 
 def main() -> None:
     """The command line."""
-    if len(sys.argv) == 3 and sys.argv[1] == "--inside":
+    if len(sys.argv) == 3 and sys.argv[1] == booted.INSIDE:
         inside(Path(sys.argv[2]))
         return
     files = {case.file for case in cases()}

@@ -14,16 +14,14 @@ import heapq
 import os
 import socket
 import struct
-import subprocess
 import time
 from pathlib import Path
 
+from booted import LIBC, enter, shell
 from transfers_cases import MSS, REQUEST, Case
 from transfers_packets import ACK, FIN, SYN, Numbers, Packet, changed
 from transfers_words import client_bytes, client_words, server_bytes, server_words, window_words
 
-LIBC = ctypes.CDLL(None, use_errno=True)
-CLONE_NEWNET = 0x40000000
 TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
 CLIENT, SERVER = 0, 1
@@ -33,20 +31,6 @@ PORT = 5201
 TCP_CLOSE = 7
 PATIENCE_NS = 200_000_000_000
 """Longer than any timer of TCP that is met here."""
-
-
-def shell(words: str) -> None:
-    """Runs a command."""
-    done = subprocess.run(words.split(), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{words}: {done.stderr.strip()}")
-
-
-def enter(host: str) -> None:
-    """Moves this process into the namespace of a host."""
-    with Path(f"/run/netns/{host}").open() as namespace:
-        if LIBC.setns(namespace.fileno(), CLONE_NEWNET):
-            raise SystemExit(f"setns {host}: errno {ctypes.get_errno()}")
 
 
 def build_hosts(sends_bursts: bool) -> list[int]:

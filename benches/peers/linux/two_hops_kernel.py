@@ -20,6 +20,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import booted
+from booted import shell
 from closed_loop_cases import START_S
 from closed_loop_kernel import (
     RECEIVER,
@@ -28,11 +30,9 @@ from closed_loop_kernel import (
     join,
     on_host,
     outside,
-    prepare,
     receive,
     send,
     shaped,
-    shell,
     tell,
     watch,
 )
@@ -131,13 +131,13 @@ def inside(folder: Path) -> None:
     """Runs what is asked for; this is what the kernel starts."""
     asked = json.loads((folder / "asked.json").read_text())
     case = next(case for case in CASES if case.name == asked["case"])
-    prepare()
+    booted.prepare()
     tell(folder, run(case, asked["seed"]))
 
 
 def main() -> None:
     """The command line."""
-    if len(sys.argv) == 3 and sys.argv[1] == "--inside":
+    if len(sys.argv) == 3 and sys.argv[1] == booted.INSIDE:
         inside(Path(sys.argv[2]))
         return
     names = {case.name for case in CASES}

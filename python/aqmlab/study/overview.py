@@ -73,13 +73,13 @@ state and the runs leave out: [not modelled](studies/not-modelled.md). Bounds th
 Claims and scenarios against the texts: [a second reading](studies/second-reading.md).
 
 An interval is one of 95 % across independent runs. A claim holds where every number lies within its bounds with its \
-whole interval; it does not hold where one lies outside with its whole interval, which of k numbers is one of \
-1 − 0.05/k; else it cannot be decided. Where it does not hold and no run shows why, it is called not reproduced, \
-cause unknown. Bounds were fixed before the runs, but for those on that list, and stand with their reasons in each \
-`claims.toml`.
+whole interval. It does not hold if one number lies outside with its whole interval. Where a claim has k numbers that \
+interval is wider, one of 1 − 0.05/k, so that chance alone fails it in 5 % of cases at most. Otherwise it cannot be \
+decided. Where it does not hold and no run shows why, it is called not reproduced, cause unknown. Bounds were fixed \
+before the runs, but for those on that list, and stand with their reasons in each `claims.toml`.
 
-Runs and CPU hours are sums over all takes that the answers of a study stand on. Some points are in several of them, \
-with the same seeds.
+A take is what one command ran of a study. Runs and CPU hours are sums over all takes that the answers of a study stand \
+on. Some points are in several of them, with the same seeds.
 """
 
 
