@@ -172,9 +172,9 @@ def overview(every: Mapping[str, Json], costs: Mapping[str, Any], names: Sequenc
     lines = [
         "# Evaluations after RFC 7928",
         "",
-        "This table has each discipline, with its defaults, in scenarios that [RFC 7928 asks for](../guide/evaluate.md).",
-        f"{len(SHOWN)} columns show goodput and mean queueing delay of one case of a section, at the lower of its rates.",
-        f"Two count cases. {_all_cases(every, asked)};",
+        "This table has each discipline with its defaults, in scenarios that [RFC 7928 asks for](../guide/evaluate.md).",
+        "Under a section it shows goodput and mean queueing delay of one case, at the lower of its rates.",
+        f"Two columns count cases. {_all_cases(every, asked)};",
         "there are fewer where a discipline has no setting that a section asks about.",
         "A discipline of one's own is shown among these on the page of its evaluation.",
         "Where these numbers speak of what studies and validation speak of too, [they are compared](agreement.md).",

@@ -78,8 +78,8 @@ interval is wider, one of 1 − 0.05/k, so that chance alone fails it in 5 % of 
 decided. Where it does not hold and no run shows why, it is called not reproduced, cause unknown. Bounds were fixed \
 before the runs, but for those on that list, and stand with their reasons in each `claims.toml`.
 
-A take is what one command ran of a study. Runs and CPU hours are sums over all takes that the answers of a study stand \
-on. Some points are in several of them, with the same seeds.
+A take is what one command ran of a study. Runs and CPU hours are sums over all takes that the answers of a study \
+stand on. Some points are in several of them, with the same seeds.
 """
 
 
