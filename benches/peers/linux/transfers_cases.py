@@ -66,10 +66,16 @@ class Case:
     """When the AccECN option is sent (tcp_ecn_option)."""
     peers: tuple[int, int] = (3, 3)
     """What client and server do about ECN (tcp_ecn), where the option is looked at."""
+    parts: tuple[int, ...] = ()
+    """Segments of each part of the answer, where it has several."""
+    pause_ms: int = 0
+    """How long the client has had all of a part before the server has the next."""
 
     @property
     def file(self) -> str:
         """The record that it is kept in."""
+        if self.parts:
+            return f"pauses/{self.cc}-{self.route.name}"
         if self.option:
             return f"options/{self.cc}-{self.option}-{self.route.name}"
         kind = "-accecn" if self.accurate else "-ecn" if self.ecn and self.cc != "dctcp" else ""
@@ -93,7 +99,7 @@ class Case:
     @property
     def is_told(self) -> bool:
         """Whether every packet is kept."""
-        return self.segments <= 100 and "random" not in self.group
+        return self.segments <= (600 if self.parts else 100) and "random" not in self.group
 
 
 def cases() -> Iterator[Case]:

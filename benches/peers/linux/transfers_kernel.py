@@ -2,8 +2,9 @@
 
     python benches/peers/linux/transfers_kernel.py KERNEL [RECORD ...]
 
-records all cases of transfers_cases.py in testdata/linux/transfers and those of transfers_cases_option.py in
-testdata/linux/options, or those of the records that are named (`transfers/cubic-10m-40ms`).
+records all cases of transfers_cases.py in testdata/linux/transfers, those of transfers_cases_option.py in
+testdata/linux/options and those of transfers_cases_pauses.py in testdata/linux/pauses, or those of the records that
+are named (`transfers/cubic-10m-40ms`).
 `cargo test -p aqmlab-tcp --test linux_transfers -- --nocapture` replays them. KERNEL is the program that `build`,
 beside this file, makes: Linux as a process whose clock stands still while anything works. Two hosts in it are network
 namespaces; what is between them is transfers_path.py.
@@ -23,6 +24,7 @@ from typing import Any
 import booted
 import transfers_cases
 import transfers_cases_option
+import transfers_cases_pauses
 from transfers_cases import RECORDS, Case
 from transfers_path import Transfer, build_hosts
 
@@ -31,7 +33,7 @@ HERE = Path(__file__).resolve()
 
 def cases() -> list[Case]:
     """All cases, in order."""
-    return [*transfers_cases.cases(), *transfers_cases_option.cases()]
+    return [*transfers_cases.cases(), *transfers_cases_option.cases(), *transfers_cases_pauses.cases()]
 
 
 def inside(folder: Path) -> None:

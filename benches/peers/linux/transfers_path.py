@@ -148,6 +148,10 @@ class Transfer:
         self.completed_ns: int | None = None
         self.received = 0
         self.answered = self.asked = self.client_closed = self.server_closed = False
+        self.parts = list(case.parts) or [case.segments]
+        self.written = 0
+        self.writes_at: int | None = None
+        """When the server has the next part."""
         self.retransmits = 0
         self.accepted: socket.socket | None = None
         self.listener, self.client = (self.socket_on(end) for end in (SERVER, CLIENT))
@@ -183,7 +187,10 @@ class Transfer:
             while self.due and self.due[0][0] <= time.monotonic_ns():
                 _, _, to, raw = heapq.heappop(self.due)
                 self.hand(to, raw)
-            wait(self.devices, self.due[0][0] if self.due else end)
+            if self.writes_at is not None and self.writes_at <= time.monotonic_ns():
+                self.write_part()
+            until = min(self.due[0][0] if self.due else end, self.writes_at or end)
+            wait(self.devices, until)
         for each in (self.client, self.listener, self.accepted):
             if each is not None:
                 each.close()
@@ -193,6 +200,7 @@ class Transfer:
             "segments": self.case.segments,
             "rules": list(self.case.rules),
             **({"peers": list(self.case.peers)} if self.case.option else {}),
+            **({"parts": list(self.case.parts), "pause_ms": self.case.pause_ms} if self.case.parts else {}),
             "completed_us": None if self.completed_ns is None else round(self.completed_ns / 1e3),
             "retransmits": self.retransmits,
             "sent": sum(packet.payload > 0 for _, packet, _ in self.sent[SERVER]),
@@ -312,6 +320,8 @@ class Transfer:
                 self.received += came
                 if came and self.received == self.case.segments * MSS:
                     self.completed_ns = time.monotonic_ns() - self.start
+                elif came and self.received == self.written:
+                    self.writes_at = time.monotonic_ns() + self.case.pause_ms * 1_000_000
                 if came == 0:
                     self.client.shutdown(socket.SHUT_WR)
                     self.client_closed = True
@@ -325,11 +335,20 @@ class Transfer:
             if not self.answered:
                 # One small segment: it is there as a whole.
                 assert len(self.accepted.recv(1 << 16)) == REQUEST
-                answer = bytes(self.case.segments * MSS)
-                assert self.accepted.send(answer) == len(answer)
                 self.answered = True
-                self.collect()
-                self.accepted.shutdown(socket.SHUT_WR)
+                self.write_part()
+
+    def write_part(self) -> None:
+        """The server writes the next part of its answer, and closes after the last."""
+        assert self.accepted is not None
+        self.writes_at = None
+        part = bytes(self.parts.pop(0) * MSS)
+        assert self.accepted.send(part) == len(part)
+        self.written += len(part)
+        self.collect()
+        if not self.parts:
+            self.accepted.shutdown(socket.SHUT_WR)
+            self.collect()
 
     def note_window(self) -> None:
         """What TCP_INFO says of the server's window, if it is news."""

@@ -11,7 +11,7 @@ mod sender;
 
 pub use receiver::{Receiver, Report};
 pub use scream::{Heard, Mode, Rates, Scream};
-pub use sender::{Act, Frame, Packet, Sender, State};
+pub use sender::{Act, Frame, LEAST_FRAME_BYTES, Packet, Sender, State};
 
 use base::{Rate, Span};
 

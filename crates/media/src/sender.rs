@@ -9,7 +9,8 @@
 //! - The window is closed and nothing comes back: a packet goes out at the least pace, so that something is heard.
 //! - Frames that waited for a second are thrown away with what is behind them, and the next is a key frame where there
 //!   are any.
-//! - The reordering window is nothing until a packet comes late.
+//! - The reordering window is nothing until a packet comes late. It is as long then as that was late, a round trip at
+//!   most.
 
 use crate::encoder::Encoder;
 use crate::receiver::Report;
@@ -103,6 +104,8 @@ const REPORTED: u64 = 64;
 const MINUTES: usize = 10;
 /// The smallest frame, bytes of media.
 const LEAST_FRAME: f64 = 64.0;
+/// Bytes of the smallest frame, its header included: no rate is below one of these a frame.
+pub const LEAST_FRAME_BYTES: u32 = LEAST_FRAME as u32 + HEADER_BYTES;
 
 /// The sender of media.
 #[derive(Clone, Debug)]
@@ -290,7 +293,9 @@ impl Sender {
 
     /// Finds what is missing before the highest that came, and what of it is lost by now.
     fn find_losses(&mut self, now: Time) -> bool {
-        let (base, highest, reordering) = (self.base, self.highest, self.reordering);
+        let (base, highest) = (self.base, self.highest);
+        // RFC 8985 §6.2 step 4: no longer than a round trip.
+        let reordering = self.round_trip.map_or(self.reordering, |most| self.reordering.min(Span::from_secs_f64(most)));
         let before = (highest.saturating_sub(base) as usize).min(self.sent.len());
         let mut found = 0;
         for sent in self.sent.iter_mut().take(before) {

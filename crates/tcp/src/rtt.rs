@@ -24,15 +24,17 @@ pub struct RttEstimator {
     tick_end: u64,
     /// Doublings since the last sample.
     backoff: u32,
+    /// Eight times the smoothed round-trip time in nanoseconds, where the clock counts ticks and `srtt_8` with it.
+    exact_8: u64,
 }
 
-base::packed!(RttEstimator { srtt_8, var_4, peak_4, held_4, window_end, rto, tick_end, backoff });
+base::packed!(RttEstimator { srtt_8, var_4, peak_4, held_4, window_end, rto, tick_end, backoff, exact_8 });
 
 impl RttEstimator {
     /// An estimator before any measurement.
     pub const fn new(config: &Config) -> Self {
         let rto = config.rto_initial;
-        Self { srtt_8: 0, var_4: 0, peak_4: 0, held_4: 0, window_end: 0, rto, tick_end: 0, backoff: 0 }
+        Self { srtt_8: 0, var_4: 0, peak_4: 0, held_4: 0, window_end: 0, rto, tick_end: 0, backoff: 0, exact_8: 0 }
     }
 
     /// Takes a measurement of a segment that was sent once (Karn), when everything before `una` is acknowledged and
@@ -40,7 +42,12 @@ impl RttEstimator {
     pub fn sample(&mut self, rtt: Span, una: u64, nxt: u64, config: &Config) {
         let tick = config.granularity.ns();
         // A clock of `granularity` counts ticks, and a round trip takes at least one.
-        let rtt = if tick > 1_000_000 { ((rtt.ns() + tick / 2) / tick).max(1) * tick } else { rtt.ns().max(1) };
+        let rtt = if tick > 1_000_000 {
+            self.exact_8 = if self.exact_8 == 0 { rtt.ns() * 8 } else { self.exact_8 - self.exact_8 / 8 + rtt.ns() };
+            ((rtt.ns() + tick / 2) / tick).max(1) * tick
+        } else {
+            rtt.ns().max(1)
+        };
         let is_linux = config.rto_floor == RtoFloor::Variance;
         if self.srtt_8 == 0 {
             // RFC 6298 §2.2
@@ -99,7 +106,7 @@ impl RttEstimator {
         self.backoff += 1;
         if self.backoff > config.rtt_forgotten_after {
             // The path may be another one (BSD's tcp_timer_rexmt, TCP_MAXRXTSHIFT / 4; ns-2's rtt_backoff).
-            self.srtt_8 = 0;
+            (self.srtt_8, self.exact_8) = (0, 0);
         }
     }
 
@@ -109,9 +116,9 @@ impl RttEstimator {
     }
 
     /// Raises the timeout with which the data phase starts after a SYN was lost (RFC 6298 §5.7).
-    pub fn raise_initial(&mut self, rto: Span) {
+    pub fn raise_initial(&mut self, rto: Span, config: &Config) {
         if self.srtt_8 == 0 {
-            self.rto = self.rto.max(rto);
+            self.rto = self.rto.max(rto.min(config.rto_max));
         }
         self.backoff = 0;
     }
@@ -120,6 +127,12 @@ impl RttEstimator {
     #[inline]
     pub fn srtt(&self) -> Option<Span> {
         (self.srtt_8 > 0).then(|| Span::from_ns(self.srtt_8 / 8))
+    }
+
+    /// Smoothed round-trip time as what paces needs it: not in ticks, whatever the clock of the timers is.
+    #[inline]
+    pub fn exact_srtt(&self) -> Option<Span> {
+        if self.exact_8 > 0 { Some(Span::from_ns((self.exact_8 / 8).max(1))) } else { self.srtt() }
     }
 
     /// Mean deviation of the round-trip time, once measured.
@@ -226,5 +239,27 @@ mod tests {
         assert_eq!(round(rtt.rto(&linux)), 526);
         rtt.sample(Span::from_ms(100), 301, 400, &linux);
         assert!(round(rtt.rto(&linux)) < 526);
+    }
+
+    #[test]
+    fn what_paces_does_not_count_in_ticks() {
+        // Ticks of 10 ms make 10 ms of a round trip of 1 ms for the timers, as in BSD and ns-2, and 1 ms for a pacer.
+        let config = Config { granularity: Span::from_ms(10), ..fine() };
+        let mut rtt = RttEstimator::new(&config);
+        for _ in 0..3 {
+            rtt.sample(Span::from_ms(1), 1, 2, &config);
+        }
+        assert_eq!((rtt.srtt(), rtt.exact_srtt()), (Some(Span::from_ms(10)), Some(Span::from_ms(1))));
+        let mut rtt = RttEstimator::new(&fine());
+        rtt.sample(Span::from_ms(1), 1, 2, &fine());
+        assert_eq!(rtt.exact_srtt(), rtt.srtt());
+    }
+
+    #[test]
+    fn a_lost_syn_raises_the_timeout_no_further_than_it_may_go() {
+        let config = Config { rto_max: Span::from_secs(2), ..fine() };
+        let mut rtt = RttEstimator::new(&config);
+        rtt.raise_initial(Span::from_secs(3), &config);
+        assert_eq!(rtt.rto(&config), Span::from_secs(2));
     }
 }

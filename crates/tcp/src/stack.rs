@@ -270,8 +270,9 @@ pub struct Config {
     pub byte_counting: bool,
     /// Whether the window grows only while it is what limits the sender (RFC 7661 in spirit).
     pub cwnd_validation: bool,
-    /// Smallest window after a reduction by ECN, segments. With 1, an echo that meets a window of one segment also
-    /// stops the sender until its timer would have expired (RFC 3168 §6.1.2).
+    /// Smallest window after a reduction by ECN, segments; it raises none. With 1, where the window comes down at once,
+    /// an echo that meets a window of one segment also stops the sender until its timer would have expired (RFC 3168
+    /// §6.1.2).
     pub ecn_floor: u32,
     /// The field of ECN-capable packets: ECT(0), or ECT(1) for L4S (RFC 9331).
     pub ect: Ecn,
@@ -332,9 +333,9 @@ pub struct Config {
 }
 
 impl Config {
-    /// What ends slow start: nothing of the frame's where the controller models the path.
+    /// What ends slow start: nothing of the frame's where the controller starts in a way of its own.
     pub fn hystart(&self) -> Hystart {
-        if self.control.models_path() { Hystart::Off } else { self.hystart }
+        if self.control.starts_itself() { Hystart::Off } else { self.hystart }
     }
 
     /// Whether a sender counts marks as Linux does where three bits may have gone round. Without the option that is

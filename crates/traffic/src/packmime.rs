@@ -29,7 +29,8 @@
 //! - m and g are drawn for each connection, as in the model, where they make connections differ. ns-2 draws those of
 //!   the times once for all connections.
 //! - A request depends on 1,000 before it, in ns-2 on 5,000.
-//! - Sizes end at 2^26 bytes, where ns-2's table ends. ns-2 extrapolates beyond, for one response in 300,000.
+//! - Sizes of responses end at 2^26 bytes, where the table of ns-2 ends. It extrapolates beyond, for one response in
+//!   300,000.
 
 use crate::farima::{Farima, normal};
 use crate::web::{Command, Exchange};

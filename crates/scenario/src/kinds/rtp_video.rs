@@ -127,7 +127,7 @@ impl Kind for RtpVideo {
         block.read(CC.name, (), |entry| entry.word(&[("scream", ())]))?;
         let frame_rate = frame_rate(block)?;
         let frame_period = Span::from_secs_f64(1.0 / frame_rate);
-        let rates = rates(block, around)?;
+        let rates = rates(block, frame_rate, around)?;
         let packet = PACKET.size(block)?;
         let every = KEY_FRAMES.time(block)?;
         let key_size = KEY_SIZE.number(block)?;
@@ -162,14 +162,20 @@ fn frame_rate(block: &Section<'_>) -> Result<f64, Error> {
     })
 }
 
-/// The least and the greatest rate.
-fn rates(block: &Section<'_>, around: &Surroundings<'_, '_>) -> Result<[Rate; 2], Error> {
+/// The least and the greatest rate, of so many frames a second.
+fn rates(block: &Section<'_>, frame_rate: f64, around: &Surroundings<'_, '_>) -> Result<[Rate; 2], Error> {
     let least = units::rate(MIN_RATE.default).expect("a default is a rate");
     let least = block.read(MIN_RATE.name, least, |entry| entry.rate())?;
     let greatest = block.require(MAX_RATE.name, "a rate such as 10mbit", |entry| {
         let rate = entry.rate()?;
         if rate < least {
             return Err(entry.expected(format!("at least {} of {}", MIN_RATE.name, units::write_rate(least))));
+        }
+        let needed = f64::from(media::LEAST_FRAME_BYTES) * 8.0 * frame_rate;
+        if rate.bps_f64() < needed {
+            let least = units::write_rate(Rate::from_bps(needed.ceil() as u64));
+            let frames = units::write_frequency(frame_rate);
+            return Err(entry.expected(format!("at least {least}, which the smallest frames take at {frames}")));
         }
         if rate > around.access_rate {
             let most = units::write_rate(around.access_rate);

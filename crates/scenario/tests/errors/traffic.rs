@@ -26,6 +26,10 @@ fn traffic() {
                 &format!("s.toml:2: traffic.0.kind = \"blk\": expected one of {KINDS}; did you mean bulk?"),
             ),
             (
+                "[[traffic]]\nkind = \"rtp_video\"\nframe_rate = \"1000hz\"\nmax_rate = \"500kbit\"",
+                "s.toml:4: traffic.0.max_rate = \"500kbit\": expected at least 832kbit, which the smallest frames take at 1000hz",
+            ),
+            (
                 "[[traffic]]\nkind = \"web\"",
                 "s.toml:1: traffic.0.users: missing, expected users = 18670 or load = \"98mbit\"",
             ),

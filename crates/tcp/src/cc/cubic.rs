@@ -13,12 +13,13 @@
 //! | `cwnd_prior`       | `prior`               |
 //!
 //! # Deviations
-//! - The time since the epoch is not stopped while the application has nothing to send (§4.2 "application-limited").
+//! - The time since the epoch stands still in pauses in which nothing is outstanding, and not while the application
+//!   merely leaves a part of the window unused (§4.2, "application-limited").
 
 use super::cubic_linux::CubicLinux;
 use super::{Acked, Congestion, Controller, Delivery, Window, slow_start};
 use crate::stack::Config;
-use base::{Time, maths};
+use base::{Span, Time, maths};
 
 /// Aggressiveness, segments a cubic second (§4.1).
 const C: f64 = 0.4;
@@ -111,6 +112,25 @@ impl Controller for Cubic {
             Self::Linux(cubic) => cubic.timed_out(),
         }
     }
+
+    /// Linux's dialect takes back nothing (bictcp_undo_cwnd is the frame's).
+    fn undone(&mut self) {
+        if let Self::Rfc(cubic) = self {
+            cubic.undone();
+        }
+    }
+
+    fn resumed(&mut self, pause: Span, now: Time) {
+        match self {
+            Self::Rfc(cubic) => cubic.resumed(pause, now),
+            Self::Linux(cubic) => cubic.resumed(pause, now),
+        }
+    }
+}
+
+/// The epoch after a `pause` that ends `now`, in which the curve is not to go on.
+pub(super) fn put_off(epoch: Option<Time>, pause: Span, now: Time) -> Option<Time> {
+    epoch.map(|epoch| (epoch + pause).min(now))
 }
 
 /// The state of CUBIC as in RFC 9438. Windows are in segments.
@@ -122,9 +142,21 @@ pub struct Rfc {
     reno_estimate: f64,
     epoch: Option<Time>,
     after_timeout: bool,
+    /// What the last reduction found, for the case that it was needless.
+    before: Avoidance,
 }
 
 base::left_whole!(Rfc);
+
+/// A stage of congestion avoidance.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+struct Avoidance {
+    peak: f64,
+    prior: f64,
+    seconds_to_peak: f64,
+    reno_estimate: f64,
+    epoch: Option<Time>,
+}
 
 impl Controller for Rfc {
     fn new(_config: &Config) -> Self {
@@ -133,6 +165,8 @@ impl Controller for Rfc {
 
     fn grow(&mut self, window: &mut Window, acked: &Acked) {
         if window.in_slow_start() {
+            // The epoch is that of the current stage of congestion avoidance (§4.1.2).
+            self.epoch = None;
             return slow_start(window, acked);
         }
         let cwnd = window.cwnd / acked.mss;
@@ -159,6 +193,8 @@ impl Controller for Rfc {
 
     fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64 {
         let cwnd = window.cwnd / congestion.mss;
+        let Self { peak, prior, seconds_to_peak, reno_estimate, epoch, .. } = *self;
+        self.before = Avoidance { peak, prior, seconds_to_peak, reno_estimate, epoch };
         self.prior = cwnd;
         // §4.7 fast convergence
         self.peak = if cwnd < self.peak { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
@@ -168,6 +204,17 @@ impl Controller for Rfc {
 
     fn timed_out(&mut self) {
         self.after_timeout = true;
+    }
+
+    /// §4.9: what congestion avoidance had found is as it was.
+    fn undone(&mut self) {
+        let Avoidance { peak, prior, seconds_to_peak, reno_estimate, epoch } = self.before;
+        *self = Self { peak, prior, seconds_to_peak, reno_estimate, epoch, after_timeout: false, before: self.before };
+    }
+
+    /// §4.2: the time since the epoch has no pauses in it.
+    fn resumed(&mut self, pause: Span, now: Time) {
+        self.epoch = put_off(self.epoch, pause, now);
     }
 }
 
@@ -271,5 +318,47 @@ mod tests {
         // trip late and looks one ahead (t + SRTT): within two round trips.
         let seconds = at_peak.map_or(0.0, Time::secs_f64);
         assert!((seconds - (4.217 - 0.630)).abs() < 0.2, "{seconds}");
+    }
+
+    #[test]
+    fn slow_start_after_a_pause_begins_a_new_stage() {
+        // A loss at 100 segments leaves 70, and congestion avoidance reaches 95. A pause brings the window down to two;
+        // the first acknowledgement beyond the threshold adds no more than its part of the curve.
+        let (mut cubic, mut window) = after_loss(100.0, 1_000.0);
+        let of =
+            |now| Acked { bytes: 1_000, mss: 1_000.0, byte_counting: true, whole_segments: false, srtt: None, now };
+        window.ssthresh = window.cwnd;
+        cubic.grow(&mut window, &of(Time::ZERO));
+        cubic.reno_estimate = 95.0;
+        (window.cwnd, window.ssthresh) = (69_500.0, 70_000.0);
+        let now = Time::ZERO + Span::from_secs(9);
+        cubic.grow(&mut window, &of(now));
+        assert!(!window.in_slow_start());
+        let before = window.cwnd;
+        cubic.grow(&mut window, &of(now));
+        assert!((window.cwnd - before) < 500.0, "{before}, {}", window.cwnd);
+        assert_eq!(cubic.epoch, Some(now));
+    }
+
+    #[test]
+    fn a_needless_reduction_leaves_nothing_behind() {
+        // §4.9: W_max, K, the epoch and W_est are those before it, whatever fast convergence made of them.
+        let (mut cubic, mut window) = after_loss(100.0, 1_000.0);
+        let of =
+            |now| Acked { bytes: 1_000, mss: 1_000.0, byte_counting: true, whole_segments: false, srtt: None, now };
+        cubic.grow(&mut window, &of(Time::from_ns(1)));
+        let before = cubic;
+        let congestion = Congestion {
+            cause: Cause::Loss,
+            flight: window.cwnd,
+            mss: 1_000.0,
+            whole_segments: false,
+            abe: false,
+            now: Time::from_ns(2),
+        };
+        cubic.reduced(&window, &congestion);
+        assert_ne!(cubic.peak, before.peak);
+        cubic.undone();
+        assert_eq!(Rfc { before: before.before, ..cubic }, before);
     }
 }

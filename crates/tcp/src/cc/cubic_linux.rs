@@ -17,8 +17,8 @@
 //!
 //! # Deviations
 //! - Cube roots and the curve are computed in floating point, not to a thousandth of a second.
-//! - The epoch is not shifted over idle times.
 
+use super::cubic::put_off;
 use super::{Acked, Congestion, Controller, Delivery, Window, increase, slow_start_whole};
 use crate::stack::Config;
 use base::{Span, Time, maths};
@@ -167,6 +167,11 @@ impl Controller for CubicLinux {
         // bictcp_reset
         *self = Self::default();
     }
+
+    /// The curve does not go on in a pause (cubictcp_cwnd_event, CA_EVENT_TX_START).
+    fn resumed(&mut self, pause: Span, now: Time) {
+        self.epoch = put_off(self.epoch, pause, now);
+    }
 }
 
 #[cfg(test)]
@@ -251,5 +256,41 @@ mod tests {
         cubic.reduced(&window, &of(80.0 * MSS));
         // 80 (1024 + 717) / 2048 = 68.008
         assert_eq!(cubic.last_peak, 68.0);
+    }
+
+    #[test]
+    fn the_curve_stands_still_in_a_pause() {
+        // K is 4.215 s (above). After two seconds nothing is sent for three: two more bring it up to the same.
+        let congestion = Congestion {
+            cause: Cause::Loss,
+            flight: 100.0 * MSS,
+            mss: MSS,
+            whole_segments: true,
+            abe: false,
+            now: Time::ZERO,
+        };
+        let grown_after = |pause: Span| {
+            let mut cubic = CubicLinux { shortest: Span::from_ms(100), ..CubicLinux::default() };
+            let mut window = Window { cwnd: 100.0 * MSS, ssthresh: 0.0 };
+            window.cwnd = cubic.reduced(&window, &congestion);
+            let mut now = Time::from_ns(5_000_000_000);
+            for k in 0..40 {
+                if k == 20 {
+                    now += pause;
+                    cubic.resumed(pause, now);
+                }
+                for _ in 0..(window.cwnd / MSS) as u64 {
+                    cubic.grow(&mut window, &acked(now));
+                }
+                now += Span::from_ms(100);
+            }
+            window.cwnd / MSS
+        };
+        assert_eq!(grown_after(Span::from_secs(3)), grown_after(Span::ZERO));
+        assert!((97.0..=100.0).contains(&grown_after(Span::from_secs(3))));
+        // An epoch never lies ahead.
+        let mut cubic = CubicLinux { epoch: Some(Time::from_ns(5)), ..CubicLinux::default() };
+        cubic.resumed(Span::from_secs(1), Time::from_ns(9));
+        assert_eq!(cubic.epoch, Some(Time::from_ns(9)));
     }
 }

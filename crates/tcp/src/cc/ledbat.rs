@@ -160,6 +160,8 @@ impl Ledbat {
 }
 
 impl Controller for Ledbat {
+    const STARTS_ITSELF: bool = true;
+
     fn new(config: &Config) -> Self {
         Self::with(config.ledbat)
     }

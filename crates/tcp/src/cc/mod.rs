@@ -266,6 +266,8 @@ pub trait Controller {
     /// Whether one that sets window and rate by itself wants the rate of delivery ([`Controller::sampled`]). Otherwise
     /// it is [told](Controller::told) less.
     const SAMPLES_RATE: bool = Self::MODELS_PATH;
+    /// Whether how it starts is its own, so that nothing else ends its slow start.
+    const STARTS_ITSELF: bool = Self::MODELS_PATH;
     /// Whether it needs counts of marks (RFC 9768). Without these, what it sends is ECT(0).
     const NEEDS_COUNTS: bool = false;
 
@@ -321,6 +323,9 @@ pub trait Controller {
     /// Learns that data is about to be sent after the application had nothing to send, if it models the path.
     fn restarted(&mut self, _window: &mut Window, _mss: f64, _now: Time) {}
 
+    /// Learns that something is about to be sent while nothing is outstanding, `pause` after the last was.
+    fn resumed(&mut self, _pause: Span, _now: Time) {}
+
     /// Says how to go on sending, if it models the path.
     fn steer(&self) -> Option<Steer> {
         None
@@ -331,6 +336,7 @@ impl<C: Controller> Controller for Box<C> {
     const MODELS_PATH: bool = C::MODELS_PATH;
     const ECHOES_EACH_MARK: bool = C::ECHOES_EACH_MARK;
     const SAMPLES_RATE: bool = C::SAMPLES_RATE;
+    const STARTS_ITSELF: bool = C::STARTS_ITSELF;
     const NEEDS_COUNTS: bool = C::NEEDS_COUNTS;
 
     fn new(config: &Config) -> Self {
@@ -390,6 +396,10 @@ impl<C: Controller> Controller for Box<C> {
         C::restarted(self, window, mss, now);
     }
 
+    fn resumed(&mut self, pause: Span, now: Time) {
+        C::resumed(self, pause, now);
+    }
+
     fn steer(&self) -> Option<Steer> {
         C::steer(self)
     }
@@ -399,7 +409,8 @@ impl<C: Controller> Controller for Box<C> {
 /// no more than a segment beyond the threshold.
 #[inline]
 fn slow_start(window: &mut Window, acked: &Acked) {
-    let step = if acked.byte_counting { acked.bytes as f64 } else { acked.mss };
+    // RFC 3465 §2.2: no more than L = 2 segments an acknowledgement.
+    let step = if acked.byte_counting { (acked.bytes as f64).min(2.0 * acked.mss) } else { acked.mss };
     window.cwnd += step.min((window.ssthresh - window.cwnd).max(acked.mss));
 }
 

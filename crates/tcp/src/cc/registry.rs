@@ -44,6 +44,13 @@ macro_rules! controllers {
                 }
             }
 
+            /// Whether how it starts is its own ([`Controller::STARTS_ITSELF`]).
+            pub const fn starts_itself(self) -> bool {
+                match self {
+                    $(Self::$name => <$state as Controller>::STARTS_ITSELF,)+
+                }
+            }
+
             /// Whether it needs counts of marks ([`Controller::NEEDS_COUNTS`]).
             pub const fn needs_counts(self) -> bool {
                 match self {
@@ -141,6 +148,13 @@ macro_rules! controllers {
             fn told(&mut self, window: &mut Window, told: &Told) {
                 match self {
                     $(Self::$name(state) => state.told(window, told),)+
+                }
+            }
+
+            #[inline]
+            fn resumed(&mut self, pause: Span, now: Time) {
+                match self {
+                    $(Self::$name(state) => state.resumed(pause, now),)+
                 }
             }
 

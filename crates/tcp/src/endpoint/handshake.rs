@@ -247,7 +247,7 @@ impl Endpoint {
             let mss = f64::from(config.mss);
             self.sender.window = Window { cwnd: mss, ssthresh: 2.0 * mss };
         } else if self.syn_tries > 0 {
-            self.sender.rtt.raise_initial(Span::from_secs(3));
+            self.sender.rtt.raise_initial(Span::from_secs(3), config);
         }
         if config.syn_loss_resets_window && u32::from(self.syn_repeats) > config.syn_losses_forgiven {
             self.sender.window.cwnd = f64::from(config.mss);

@@ -265,8 +265,10 @@ impl Endpoint {
         self.sender.reckon_probe(config);
         match self.state {
             State::Established if !segment.flags.has(Flags::SYN) => self.process::<SHORT>(segment, config, now, out),
+            // An answer that comes twice tells nothing.
+            State::Established if config.one_way && segment.flags.has(Flags::ACK) => {}
             State::Established if config.one_way => self.answer_one_way(config, now, out),
-            // The acknowledgement of a SYN/ACK was lost: say it again.
+            // The acknowledgement of a SYN/ACK was lost, or is on its way yet: say it again.
             State::Established => self.acknowledge_synack(segment.ecn, config, now, out),
             State::Listen if segment.flags.has(Flags::SYN) => self.on_syn(segment, config, now, out),
             State::SynSent if segment.flags.has(Flags::SYN.with(Flags::ACK)) => {

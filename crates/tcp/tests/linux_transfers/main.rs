@@ -10,6 +10,7 @@
 mod option;
 mod pair;
 mod path;
+mod pauses;
 mod record;
 
 use pair::{Pair, is_close};

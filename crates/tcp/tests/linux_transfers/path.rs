@@ -2,7 +2,7 @@
 
 use crate::record::{Record, Transfer, Word};
 use base::{Ecn, Span, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use tcp::{
     ByteCounts, Config, Control, EcnMode, EcnOption, Emit, Endpoint, Flags, Hystart, Order, Repair, SackBlocks, Segment,
 };
@@ -102,6 +102,12 @@ struct Path<'a> {
     /// Packets that wait for as many more of their direction.
     held: Vec<(u64, usize, Segment)>,
     bytes: u64,
+    /// Bytes of the parts of the answer that are not written yet.
+    parts: VecDeque<u64>,
+    pause: Span,
+    written: u64,
+    /// When the server has the next part.
+    writes_at: Time,
     has_asked: bool,
     highest: u64,
     replay: Replay,
@@ -124,6 +130,10 @@ impl<'a> Path<'a> {
             order: 0,
             held: vec![],
             bytes: transfer.segments * MSS,
+            parts: transfer.parts.iter().map(|segments| segments * MSS).collect(),
+            pause: Span::from_ms(transfer.pause_ms),
+            written: 0,
+            writes_at: Time::NEVER,
             has_asked: false,
             highest: 0,
             replay: Replay {
@@ -142,7 +152,7 @@ impl<'a> Path<'a> {
         while !(self.due.is_empty() && self.ends.iter().all(Endpoint::is_done)) {
             let arrival = self.due.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
             let wakes = [self.ends[CLIENT].next_wake(), self.ends[SERVER].next_wake()];
-            let next = arrival.min(wakes[CLIENT]).min(wakes[SERVER]);
+            let next = arrival.min(wakes[CLIENT]).min(wakes[SERVER]).min(self.writes_at);
             if next > Time::ZERO + PATIENCE {
                 return;
             }
@@ -151,6 +161,8 @@ impl<'a> Path<'a> {
                 let (_, (to, segment)) = self.due.pop_first().expect("there is a first packet");
                 self.with(to, |end, config, now, out| end.on_segment(&segment, config, now, out));
                 self.attend(to);
+            } else if self.writes_at == next {
+                self.write_part();
             } else {
                 let who = usize::from(wakes[CLIENT] != next);
                 self.with(who, |end, config, now, out| end.on_wake(config, now, out));
@@ -170,12 +182,24 @@ impl<'a> Path<'a> {
             }
             if self.ends[CLIENT].received() == self.bytes && self.replay.completed_us.is_none() {
                 self.replay.completed_us = Some(in_us(self.now));
+            } else if self.ends[CLIENT].received() == self.written && !self.writes_at.is_set() && self.written > 0 {
+                self.writes_at = self.now + self.pause;
             }
             if self.ends[CLIENT].peer_closed() && !self.ends[CLIENT].is_closing() {
                 self.close(CLIENT);
             }
-        } else if self.ends[SERVER].received() == REQUEST && !self.ends[SERVER].is_closing() {
-            self.write(SERVER, self.bytes);
+        } else if self.ends[SERVER].received() == REQUEST && self.written == 0 {
+            self.write_part();
+        }
+    }
+
+    /// The server writes the next part of its answer, and closes after the last.
+    fn write_part(&mut self) {
+        self.writes_at = Time::NEVER;
+        let Some(bytes) = self.parts.pop_front() else { return };
+        self.written += bytes;
+        self.write(SERVER, bytes);
+        if self.parts.is_empty() {
             self.close(SERVER);
         }
     }

@@ -38,6 +38,10 @@ pub struct Transfer {
     pub rules: Vec<String>,
     /// What client and server do about ECN (`tcp_ecn`), where it is not the same.
     pub peers: Option<[u64; 2]>,
+    /// The answer in parts, segments each: one where it has no others.
+    pub parts: Vec<u64>,
+    /// How long the client has had all of a part before the server has the next.
+    pub pause_ms: u64,
     /// When the client had the whole answer, in microseconds after it began to connect; none if it never had.
     pub completed_us: Option<f64>,
     /// Packets of the answer, each transmission counted.
@@ -95,12 +99,15 @@ fn read(path: &Path) -> Record {
 
 fn transfer(value: &Value) -> Transfer {
     let words = |key: &str| value.get(key).map(|text| words(text.as_str().expect("a text")));
+    let parts = value.get("parts").map(|parts| list(parts).iter().map(whole).collect());
     Transfer {
         group: text_of(&value["group"]),
         name: text_of(&value["name"]),
         segments: whole(&value["segments"]),
         rules: list(&value["rules"]).iter().map(text_of).collect(),
         peers: value.get("peers").map(|peers| [whole(&peers[0]), whole(&peers[1])]),
+        parts: parts.unwrap_or_else(|| vec![whole(&value["segments"])]),
+        pause_ms: value["pause_ms"].as_u64().unwrap_or(0),
         completed_us: value["completed_us"].as_f64(),
         sent: whole(&value["sent"]),
         server: words("server").map(singly),

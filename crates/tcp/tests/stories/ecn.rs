@@ -2,7 +2,7 @@
 
 use crate::common::{Bench, CLIENT, Fate, Kind, SERVER, at_ms, delayed, plain, stack};
 use base::{Ecn, Span};
-use tcp::{Config, Control, DelayedAck, EcnMode, Flags, Repair};
+use tcp::{Config, Control, DelayedAck, EcnMode, Flags, Reduction, Repair};
 
 fn ecn() -> Config {
     Config { ecn: EcnMode::On, ..plain() }
@@ -302,4 +302,32 @@ fn linux_hurries_to_tell_of_a_mark() {
     let told = first.expect("the window was reduced").segment.end();
     let answer = bench.packets(SERVER, Kind::Ack).find(|packet| packet.segment.ack >= told).expect("it arrived");
     assert_eq!((answer.segment.ack, answer.segment.flags.has(Flags::ECE)), (told, false));
+}
+
+#[test]
+fn the_floor_of_marks_raises_no_window() {
+    // Ten segments are the floor, and two the window: a mark leaves two, whichever way the window comes down. A floor
+    // below half of twenty changes nothing.
+    for reduction in [Reduction::AtOnce, Reduction::Proportional] {
+        for (ecn_floor, initial_window, left) in [(10, 2, 2.0), (3, 20, 10.0)] {
+            let config = floored(ecn_floor, initial_window, reduction);
+            let mut bench = Bench::new(&config);
+            bench.write(CLIENT, 60_000).mark(CLIENT, Kind::Data, &[1]).run_to(101);
+            let threshold = bench.ends[CLIENT].ssthresh() / 1_000.0;
+            assert_eq!(threshold, left, "{reduction:?}, floor {ecn_floor}");
+            assert!(bench.ends[CLIENT].cwnd() <= 1_000.0 * f64::from(initial_window.max(3)), "{reduction:?}");
+        }
+    }
+}
+
+#[test]
+fn the_floor_of_marks_holds_over_a_round_trip_too() {
+    let mut bench = Bench::new(&floored(15, 20, Reduction::Proportional));
+    bench.write(CLIENT, 60_000).mark(CLIENT, Kind::Data, &[1]).run_to(101);
+    assert_eq!(bench.ends[CLIENT].ssthresh(), 15_000.0);
+}
+
+fn floored(ecn_floor: u32, initial_window: u32, reduction: Reduction) -> Config {
+    let repair = Repair::Sack;
+    Config { ecn_floor, initial_window, reduction, repair, limited_transmit: true, ..ecn() }
 }

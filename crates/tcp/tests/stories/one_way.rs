@@ -47,3 +47,15 @@ fn the_back_off_of_the_syn_lasts_until_a_sample() {
     assert_eq!(bench.flights(CLIENT), [(3_100, vec![1]), (9_100, vec![1])]);
     assert!(bench.ends.iter().all(tcp::Endpoint::is_done));
 }
+
+#[test]
+fn an_answer_that_comes_twice_is_answered_by_nothing() {
+    // The SYN is late by more than its timer; the second one overtakes nothing, and both are answered.
+    let mut bench = transfer(4);
+    bench.delay(CLIENT, Kind::Syn, &[1], Span::from_ms(3_020)).run();
+    assert_eq!(bench.times(CLIENT, Kind::Syn), [0, 3_000]);
+    assert_eq!(bench.times(SERVER, Kind::SynAck), [3_050, 3_070]);
+    assert!(bench.packets(CLIENT, Kind::SynAck).next().is_none());
+    assert_eq!(bench.ends[SERVER].received(), 4_000);
+    assert!(bench.ends.iter().all(tcp::Endpoint::is_done));
+}

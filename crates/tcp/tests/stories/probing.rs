@@ -144,3 +144,16 @@ fn a_loss_that_the_probe_repaired_is_answered_for_at_once_too() {
     bench.run_to(700);
     assert_eq!((bench.ends[CLIENT].ssthresh(), bench.ends[CLIENT].stats().timeouts), (5_000.0, 0));
 }
+
+#[test]
+fn a_lost_tail_is_probed_for_before_any_round_trip_is_known() {
+    // The SYN was sent twice, so that the handshake is not measured (Karn), and the timer waits for 3 s (RFC 6298
+    // §5.7). RFC 8985 §7.2: without a round trip the probe comes after a second.
+    let config = Config { handshake: true, ..repairing() };
+    let mut bench = Bench::new(&config);
+    bench.write(CLIENT, 1_000).close(CLIENT).lose(CLIENT, Kind::Syn, &[1]).lose(CLIENT, Kind::Data, &[1]).run();
+    let opened = bench.times(CLIENT, Kind::Data)[0];
+    assert_eq!(bench.times(CLIENT, Kind::Resent)[0], opened + 1_000);
+    assert_eq!(bench.ends[CLIENT].stats().timeouts, 1, "that of the SYN");
+    bench.assert_complete(1_000, 0);
+}

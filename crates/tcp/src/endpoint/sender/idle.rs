@@ -14,6 +14,7 @@
 //!   without a pause and without an acknowledgement that lets it grow (`snd_cwnd_stamp`, which tcp_cong_avoid sets).
 
 use super::Sender;
+use crate::cc::Controller;
 use crate::stack::Config;
 use base::Time;
 
@@ -54,6 +55,12 @@ impl Sender {
         self.used.is_limited || self.window.in_slow_start() && self.window.cwnd < 2.0 * self.used.most as i64 as f64
     }
 
+    /// Tells the controller how long nothing was sent, while nothing is outstanding (tcp_event_data_sent).
+    #[inline(never)]
+    pub(super) fn note_pause(&mut self, now: Time) {
+        self.controller.algorithm_mut().resumed(now.since(self.last_sent_at), now);
+    }
+
     /// Brings the window down when the application sends again after a pause longer than the timeout.
     #[cold]
     pub(super) fn restart_after_idle(&mut self, config: &Config, now: Time) {
@@ -77,6 +84,7 @@ impl Sender {
         }
         self.window.cwnd = self.window.cwnd.max(least);
         // One pause counts once, whatever keeps the window from being used.
+        self.note_pause(now);
         self.last_sent_at = now;
     }
 }

@@ -256,7 +256,7 @@ impl Sender {
         if self.pacer.is_none() {
             return;
         }
-        if let Some(rtt) = self.rtt.srtt()
+        if let Some(rtt) = self.rtt.exact_srtt()
             && config.control.models_path()
         {
             self.controller.algorithm_mut().opened(&self.window, f64::from(config.mss), rtt, now);
@@ -273,7 +273,7 @@ impl Sender {
         if let Some(steer) = self.controller.algorithm().steer() {
             (pacer.rate, pacer.least_burst) = (steer.bytes_per_second, steer.least_burst);
             pacer.bursts = steer.bursts_per_second;
-        } else if let Some(srtt) = self.rtt.srtt() {
+        } else if let Some(srtt) = self.rtt.exact_srtt() {
             let Window { cwnd, ssthresh } = self.window;
             let ratio = if cwnd < ssthresh / 2.0 { SLOW_START_RATIO } else { AVOIDANCE_RATIO };
             let outstanding = (self.outstanding.len() as u64 * u64::from(config.mss)) as i64 as f64;
@@ -315,7 +315,7 @@ impl Sender {
             marked: self.counted_bytes(config),
             una: self.snd_una,
             nxt: self.snd_nxt,
-            srtt: self.rtt.srtt(),
+            srtt: self.rtt.exact_srtt(),
             is_window_used: !config.cwnd_validation || self.is_window_used(),
             stage: self.stage(),
             mss: f64::from(config.mss),

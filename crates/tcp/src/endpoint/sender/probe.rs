@@ -4,6 +4,7 @@
 //! # Deviations
 //! - Once reordering was seen, the rule of three reports is off, as in Linux. How far segments were reordered
 //!   (`tp->reordering`) is not measured; in Linux it matters only to how the window grows.
+//! - Timestamps have 16 bits: a round trip that only they tell, beyond 65 s, is told modulo that.
 //! - After a timeout, two kinds of loss are sent again as the window allows: a retransmission that is found lost, and a
 //!   loss that the reordering timer finds. Linux enters fast recovery then (FLAG_LOST_RETRANS, tcp_rack_reo_timeout).
 
@@ -17,6 +18,8 @@ use base::{Span, Time};
 
 /// Linux's TCP_TIMEOUT_MIN, two ticks of 1000 Hz.
 const LEAST_TIMEOUT: Span = Span::from_ms(2);
+/// The wait for a probe before a round trip was measured (RFC 8985 §7.2; TCP_TIMEOUT_INIT).
+const UNMEASURED: Span = Span::from_secs(1);
 
 /// The timers and the probe of a sender that finds losses by time.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -130,8 +133,8 @@ impl Sender {
         }
     }
 
-    /// Sets the time of the next probe, if anything is outstanding and a round trip was measured. Returns whether it
-    /// did. No probe is out, and nothing is known to be missing.
+    /// Sets the time of the next probe, if anything is outstanding. Returns whether it did. No probe is out, and
+    /// nothing is known to be missing.
     ///
     /// Nobody needs to know the time while a paced departure comes before it: what departs asks for another. The time
     /// is then reckoned by [`Sender::reckon_probe`], if anything else happens first.
@@ -139,10 +142,13 @@ impl Sender {
     /// `PLAIN` says that the plain path asks: then no other of the seldom timers runs but the two of the repair.
     #[inline(always)]
     pub(super) fn set_probe<const PLAIN: bool>(&mut self, config: &Config, now: Time) -> bool {
-        let Some(srtt) = self.rtt.srtt().filter(|_| self.snd_una != self.snd_nxt) else { return false };
+        if self.snd_una == self.snd_nxt {
+            return false;
+        }
+        let srtt = self.rtt.srtt();
         let departs_at = self.departs_at();
         let until = self.timed_until(config, now);
-        let soonest = (now + srtt * 2).min(until).min(self.rto_at);
+        let soonest = (now + srtt.map_or(UNMEASURED, |srtt| srtt * 2)).min(until).min(self.rto_at);
         let is_put_off = departs_at <= soonest;
         let at = if is_put_off { soonest } else { self.probe_after(srtt, until, config, now) };
         let Repair::Rack(probing) = &mut self.repair else { return false };
@@ -167,8 +173,7 @@ impl Sender {
 
     #[inline(never)]
     fn reckon_probe_of(&mut self, asked_at: Time, config: &Config) {
-        let srtt = self.rtt.srtt().expect("a time is put off only when a round trip was measured");
-        let at = self.probe_after(srtt, self.timed_until(config, asked_at), config, asked_at);
+        let at = self.probe_after(self.rtt.srtt(), self.timed_until(config, asked_at), config, asked_at);
         let probing = self.probing();
         debug_assert!(at >= probing.probe_at, "nothing was due before it");
         (probing.probe_at, probing.asked_at) = (at, Time::NEVER);
@@ -185,10 +190,10 @@ impl Sender {
     /// When a probe is due, the time of which is asked for at `now`. It comes no later than the retransmission timer
     /// would, at `until`.
     #[inline(always)]
-    fn probe_after(&self, srtt: Span, until: Time, config: &Config, now: Time) -> Time {
+    fn probe_after(&self, srtt: Option<Span>, until: Time, config: &Config, now: Time) -> Time {
         // A single segment may have to wait for a delayed acknowledgement.
         let more = if self.outstanding.len() == 1 { config.rto_min } else { LEAST_TIMEOUT };
-        let wait = srtt * 2 + more;
+        let wait = srtt.map_or(UNMEASURED, |srtt| srtt * 2 + more);
         let left = until.since(now);
         let wait = if left > Span::ZERO { wait.min(left) } else { wait };
         config.timer(now, wait).min(self.rto_at)
@@ -210,6 +215,10 @@ impl Sender {
     /// Sends the last segment again. Returns whether there is one.
     fn resend_last(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) -> bool {
         let Some(record) = self.outstanding.probe_last(now) else { return false };
+        if self.timing.end >= record.end() {
+            // Karn's rule
+            self.timing = Timing::NONE;
+        }
         self.emit_again(&record, config, now, out);
         true
     }

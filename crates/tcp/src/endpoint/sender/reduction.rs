@@ -98,7 +98,17 @@ impl Sender {
             now,
         };
         let left = self.controller.reduced(&self.window, &congestion);
-        self.window.ssthresh = left.max(2.0 * mss);
+        let least = match cause {
+            Cause::Mark => self.floor_of_marks(config),
+            Cause::Loss => 2.0 * mss,
+        };
+        self.window.ssthresh = left.max(least);
+    }
+
+    /// The smallest window that a mark leaves: no larger than that which it met.
+    fn floor_of_marks(&self, config: &Config) -> f64 {
+        let mss = f64::from(config.mss);
+        (f64::from(config.ecn_floor) * mss).min(self.window.cwnd.max(2.0 * mss))
     }
 
     /// Begins fast recovery where the window comes down gradually. [`Sender::push`] then sends what is lost.
@@ -181,7 +191,7 @@ impl Sender {
             self.ecn_recover = self.snd_nxt;
             return;
         }
-        let floor = f64::from(config.ecn_floor) * mss;
+        let floor = self.floor_of_marks(config);
         if self.window.cwnd <= mss && config.ecn_floor == 1 {
             self.held_until = now + self.rtt.rto(config);
             self.note_seldom();

@@ -219,6 +219,9 @@ impl Sender {
         out: &mut Outlet<'_, impl Emit>,
     ) {
         let seq = self.snd_nxt;
+        if seq == self.snd_una {
+            self.note_pause(now);
+        }
         let tells_reduction = len > 0 && self.heard.pay_cwr();
         let flags = Flags::NONE.with_if(Flags::FIN, has_fin).with_if(Flags::CWR, tells_reduction);
         let flags = flags.with_if(Flags::PSH, self.pushes(seq, len, config));
