@@ -35,7 +35,8 @@ def of(resolved: Resolved, given: Tree) -> None:
     _limits(resolved)
     room.doubts(resolved.scenario, resolved.origin)
     _hosts(resolved, given)
-    _loads(resolved)
+    for line in loads(resolved):
+        doubt(f"{resolved.origin}: {line}")
     silence.doubts(resolved)
     _schedules(resolved)
 
@@ -49,13 +50,14 @@ def _limits(resolved: Resolved) -> None:
                 doubt(f'{where}.limit = "{limit}": every packet is lost, on an idle link, too')
 
 
-def _loads(resolved: Resolved) -> None:
-    for number, block in enumerate(resolved.scenario.get("traffic", [])):
-        if "load" in block and "users" in block and not any(load.traffic == number for load in resolved.loads):
-            doubt(
-                f'{resolved.origin}: traffic.{number}.load = "{block["load"]}" is not looked for, since '
-                f"users = {block['users']} says who there is"
-            )
+def loads(resolved: Resolved) -> list[str]:
+    """What is to be said of loads beside users."""
+    looked_for = {load.traffic for load in resolved.loads}
+    return [
+        f'traffic.{number}.load = "{block["load"]}" is not looked for, since users = {block["users"]} says who there is'
+        for number, block in enumerate(resolved.scenario.get("traffic", []))
+        if "load" in block and "users" in block and number not in looked_for
+    ]
 
 
 def _hosts(resolved: Resolved, given: Tree) -> None:

@@ -69,18 +69,10 @@ class Source:
         """The scenario with some dotted keys set."""
         if not changes:
             return self
-        tree = self.tree
         changes = with_tables(changes)
-        for key, item in changes.items():
-            tree = with_key(tree, key, item, self.origin)
+        tree, left_out = _with_settings(self.tree, changes, self.origin)
         settings = tuple((key, self._written(key, item)) for key, item in changes.items())
-        left_out = _superseded(tree, changes)
-        if not left_out:
-            return replace(self, tree=tree, settings=self.settings + settings)
-        tree = copied(tree)
-        for traffic, key in left_out:
-            del tree["traffic"][traffic][key]
-        return self.with_tree(tree)
+        return self.with_tree(tree) if left_out else replace(self, tree=tree, settings=self.settings + settings)
 
     def _written(self, key: str, item: Any) -> str:
         try:
@@ -232,16 +224,42 @@ def _anew(item: Any) -> Any:
     return dict(item) if isinstance(item, Mapping) else item
 
 
-def _superseded(tree: Tree, changes: Mapping[str, Any]) -> list[tuple[int, str]]:
-    """Of blocks of traffic that are told a load, their users, and the other way round: one stands for the other."""
-    found = []
-    for key in changes:
-        first, _, rest = key.partition(".")
-        number, _, last = rest.partition(".")
-        other = {"load": "users", "users": "load"}.get(last)
-        if first == "traffic" and other is not None and other in tree["traffic"][int(number)]:
-            found += [(int(number), other)] if f"traffic.{number}.{other}" not in changes else []
-    return found
+_ONE_FOR_THE_OTHER = {"load": "users", "users": "load"}
+
+
+def stands_for(key: str) -> str | None:
+    """Of the users of a block of traffic the key of its load, and the other way round: one stands for the other."""
+    first, _, rest = key.partition(".")
+    number, _, last = rest.partition(".")
+    other = _ONE_FOR_THE_OTHER.get(last)
+    return f"{first}.{number}.{other}" if first == "traffic" and other is not None else None
+
+
+def superseded(settings: Mapping[str, Any]) -> list[str]:
+    """The dotted keys that settings leave out: users of a block whose load they set, and the other way round."""
+    return [other for key in settings if (other := stands_for(key)) is not None and other not in settings]
+
+
+def settings_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted keys to be set, and others laid over them."""
+    left_out = superseded(above)
+    return {**{key: item for key, item in below.items() if key not in left_out}, **above}
+
+
+def with_settings(tree: Tree, settings: Mapping[str, Any], origin: str = "<scenario>") -> Tree:
+    """The tables with dotted keys set, and without what these stand for."""
+    return _with_settings(tree, settings, origin)[0]
+
+
+def _with_settings(tree: Tree, settings: Mapping[str, Any], origin: str) -> tuple[Tree, bool]:
+    """Also whether something was left out."""
+    for key, item in settings.items():
+        tree = with_key(tree, key, item, origin)
+    left_out = False
+    for key in superseded(settings):
+        block, _, last = key.rpartition(".")
+        left_out |= at(tree, block).pop(last, None) is not None  # a copy since its other key was set
+    return tree, left_out
 
 
 def with_key(tree: Tree, key: str, item: Any, origin: str = "<scenario>") -> Tree:

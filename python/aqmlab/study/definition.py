@@ -11,7 +11,7 @@ import fnmatch
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -186,7 +186,7 @@ class Study:
         path, first = self.folder / FILE, self.everything[0]
         full, *others = (_profile(self.tree, path, name) for name in by_scale(self.tree["profiles"]))
         said = [(f"profiles.{one.name}.set", one.set) for one in (full, *others)]
-        said += [(f"bed {bed.name}: set", {**full.set, **bed.set}) for bed in self.beds]
+        said += [(f"bed {bed.name}: set", scenario.settings_over(full.set, bed.set)) for bed in self.beds]
         for where, settings in said:
             tree = scenario.copied(first.source.tree)
             for key in full.set.keys() - settings.keys():
@@ -243,7 +243,8 @@ def of_tree(
     chosen = _profile(tree, path, profile)
     on = None if bed is None else _bed(tree, path, bed)
     if on is not None:
-        chosen = replace(chosen, set={**chosen.set, **on.set}, says=f"{chosen.says.rstrip()}\n{on.says.strip()}")
+        set_there = scenario.settings_over(chosen.set, on.set)
+        chosen = replace(chosen, set=set_there, says=f"{chosen.says.rstrip()}\n{on.says.strip()}")
     of_bed = {} if on is None else on.set
     where = f"study {tree['id']}"
     claims = folder / CLAIMS
@@ -251,7 +252,7 @@ def of_tree(
     asked = {name for text in texts for name in text.points}
 
     def laid(settings: Mapping[str, Any]) -> list[Grid]:
-        return _on_bed(_grids(tree, path, profile, {**of_bed, **settings}), on, everything, path)
+        return _on_bed(_grids(tree, path, profile, scenario.settings_over(of_bed, settings)), on, everything, path)
 
     def wanted(whole: list[Grid]) -> list[Grid]:
         if only:
@@ -262,7 +263,8 @@ def of_tree(
     parts = wanted(of_profile)
     if changes:
         words = _changed_words(parts, lambda settings: wanted(laid(settings)), changes, where)
-        chosen = replace(chosen, set={**chosen.set, **changes}, says=f"{chosen.says.rstrip()}\n{words}")
+        settings = scenario.settings_over(chosen.set, changes)
+        chosen = replace(chosen, set=settings, says=f"{chosen.says.rstrip()}\n{words}")
     if only:
         chosen = replace(chosen, says=f"{chosen.says.rstrip()}\n{_only_words(parts, of_profile, only)}")
     elif _count(parts) < _count(of_profile):
@@ -417,7 +419,7 @@ def _on_bed(grids_: Sequence[Grid], bed: Bed | None, everything: Sequence[Point]
     above: dict[str, Json] = {}
     for k, (selector, settings) in enumerate(bed.points):
         for point in select(everything, selector, f"{path}: bed {bed.name}: point.{k}.of"):
-            above[point.name] = {**above.get(point.name, {}), **settings}
+            above[point.name] = scenario.settings_over(above.get(point.name, {}), settings)
 
     def set_(point: Point) -> Point:
         changes = above.get(point.name)
@@ -472,7 +474,7 @@ def _grids(tree: Json, path: Path, profile: str, changes: Mapping[str, Any] = Ma
         beneath = _settings(table.get("scenario", {}), f"{where}.scenario")
         said = (table.get("set", {}), f"{where}.set"), (own.get("set", {}), f"{where}.{profile}.set")
         of_grid, of_profile = (_settings(table, place) for table, place in said)
-        settings = {**of_grid, **chosen.set, **of_profile, **changes}
+        settings = reduce(scenario.settings_over, (of_grid, chosen.set, of_profile, changes))
         whole = Source(laid_over(base, beneath), str(path)).with_changes(settings).tree
         own_keys = (*tree["profiles"], "seeds", "scenario", "set")
         rest = {key: item for key, item in table.items() if key not in own_keys}

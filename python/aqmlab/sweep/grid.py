@@ -126,7 +126,7 @@ def as_asked(tree: Mapping[str, Any], origin: str, changes: Mapping[str, Any], c
         asked["scenario"] = _scenario(tree["scenario"], origin)
     rows = axis.tables(tree, "grid", origin)
     if changes:
-        rows = [{**row, "set": {**row.get("set", {}), **changes}} for row in rows]
+        rows = [{**row, "set": scenario.settings_over(row.get("set", {}), changes)} for row in rows]
     if count is not None:
         asked["seeds"] = count
         rows = [{key: item for key, item in row.items() if key != "seeds"} for row in rows]
@@ -194,7 +194,7 @@ def _grid(base: Tree, table: Mapping[str, Any], where: str, origin: str, changes
     for key in ("scenario", "set"):
         if not isinstance(table.get(key, {}), Mapping):
             raise BadInput(f"{where}.{key}: {table[key]!r}: expected a table")
-    settings = scenario.with_tables({**table.get("set", {}), **changes})
+    settings = scenario.with_tables(scenario.settings_over(table.get("set", {}), changes))
     tree = _changed(base, table.get("scenario", {}), settings, where)
     rate = axis.check_rate(table.get("uncongested_rate"), f"{where}.uncongested_rate")
     calibrate = table.get("calibrate", ONCE)
@@ -304,10 +304,7 @@ def _point(
 
 
 def _changed(tree: Tree, change: Mapping[str, Any], settings: Mapping[str, Any], called: str) -> Tree:
-    tree = laid_over(tree, change) if change else tree
-    for key, item in settings.items():
-        tree = scenario.with_key(tree, key, item, called)
-    return tree
+    return scenario.with_settings(laid_over(tree, change) if change else tree, settings, called)
 
 
 def _as_set(point: Point, changes: Mapping[str, Any]) -> None:

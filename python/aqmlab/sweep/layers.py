@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aqmlab import scenario
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput
 from aqmlab.json_files import at
@@ -80,6 +81,14 @@ def _judge(one: Layer, later: Sequence[Layer], path: Path, wanted: Any, called: 
     culprit = next(other for other in later if not _is(_at(other.tree, path), wanted))
     if path in culprit.said.named:
         return
+    other = scenario.stands_for(".".join(path))
+    if other is not None and tuple(other.split(".")) in culprit.said.named:
+        if culprit.is_cell or path not in one.said.named:
+            return
+        raise BadInput(
+            f"{culprit.where}: {other}: stands in the place of {'.'.join(path)}, which {one.what} sets to {wanted!r}, "
+            f"in {called}; expected either of them"
+        )
     here = _at(culprit.tree, path)
     does = "takes it away" if here is _NOTHING else f"makes it {here!r}"
     raise BadInput(

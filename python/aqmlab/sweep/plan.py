@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqmlab import engine, reference, scenario, shaping, toml_text
+from aqmlab import doubts, engine, reference, scenario, shaping, toml_text
 from aqmlab.engine import KeptFile, Need, Resolved
-from aqmlab.errors import BadInput, Interrupted
+from aqmlab.errors import BadInput, Interrupted, doubt
 from aqmlab.json_files import Json
 from aqmlab.progress import NOTHING, Foreseen, Monitor, Silent, Size
 from aqmlab.runs import planning, runner
@@ -139,9 +139,14 @@ def _resolved(points: Mapping[Group, Point]) -> dict[Group, Resolved]:
     sources = [point.source.with_changes({"seed": first}) for (_, _, first), point in points.items()]
     resolved = dict(zip(points, planning.resolved(sources), strict=True))
     _all_different(points, resolved)
+    told: set[tuple[str, str]] = set()
     for group, item in resolved.items():
         if not points[group].uncongested:
             shaping.doubts(item)
+        for line in doubts.loads(item):
+            if (about := (points[group].grid, line)) not in told:
+                told.add(about)
+                doubt(f"{item.origin}: {line}")
     return resolved
 
 
