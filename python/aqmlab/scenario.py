@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from aqmlab import engine, files, links, toml_text, units
-from aqmlab.engine import Resolved, Tree
+from aqmlab.engine import Load, Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.json_files import at
 from aqmlab.laws import brought, forms
@@ -104,9 +104,16 @@ class Source:
         text = toml_text.dumps(asked.tree) if asked.text is None else asked.text
         brought.bring(asked.tree, self.origin)
         try:
-            return engine.resolve(text, self.origin, () if asked.text is None else asked.settings)
+            resolved = engine.resolve(text, self.origin, () if asked.text is None else asked.settings)
         except BadInput as error:
             raise BadInput(self._placed(self._by_its_file(str(error)))) from None
+        loads = tuple(replace(load, place=asked._place_of(load)) for load in resolved.loads)
+        return replace(resolved, loads=loads)
+
+    def _place_of(self, load: Load) -> str:
+        """Where a load is asked for: the author's line, or none where the line is not the author's."""
+        _, colon, line = load.place.rpartition(":")
+        return f"{self.file or self.origin}:{line}" if colon and self.text is not None else ""
 
     def _placed(self, complaint: str) -> str:
         """A complaint of the engine with the author's line, or with none where the line is not the author's."""

@@ -3,6 +3,7 @@ import json
 import os
 import threading
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from aqmlab.errors import BadInput
 from aqmlab.progress import Silent
 from aqmlab.runs import calibration
 from aqmlab.runs.loads import Loads
+from aqmlab.sweep import grid, plan
 from conftest import BASE, NATIVE
 
 
@@ -110,6 +112,34 @@ def test_a_load_beyond_the_uncongested_link_is_refused_before_anything_runs():
     with pytest.raises(BadInput, match=r"traffic\.0\.load = \"900mbit\": .*1gbit.*at most 800mbit"):
         aqmlab.calibrate(BASE, set={"traffic.0.load": "900mbit"})
     assert fake_native.calls == []
+
+
+MUCH = BASE.replace("98mbit", "5gbit")
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "place"),
+    [
+        (MUCH, {}, "{file}:18"),
+        (MUCH, {"traffic.0.load": "5gbit"}, "{file}"),
+        # The lines of a text in which the load takes the place of users are not the author's.
+        (MUCH.replace('load = "5gbit"', "users = 40"), {"traffic.0.load": "5gbit"}, "{file}"),
+        (MUCH, {"link.qdisc": "codel"}, "{file}:18"),
+    ],
+)
+def test_a_load_that_is_refused_is_called_by_a_line_of_its_author_alone(tmp_path, compiled, text, changes, place):
+    file = tmp_path / "web.toml"
+    file.write_text(text)
+    with pytest.raises(BadInput) as refused:
+        aqmlab.calibrate(file, set=changes)
+    assert str(refused.value).startswith(f"{place.format(file=file)}: traffic.0.load = ")
+
+
+def test_a_load_of_a_grid_is_called_by_no_line(compiled):
+    tables = {"scenario": tomllib.loads(MUCH), "grid": [{"name": "web"}]}
+    ((point,),) = (one.points for one in grid.read(tables, "grid.toml"))
+    with pytest.raises(BadInput, match=r"^grid\.toml \[web\]: traffic\.0\.load = "):
+        plan.plan([(point, 1)])
 
 
 def test_a_load_that_no_population_reaches_is_said_in_a_line(monkeypatch):
