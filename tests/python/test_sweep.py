@@ -19,7 +19,7 @@ from aqmlab.command import sweep as sweep_command
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
 from aqmlab.progress import NOTHING, Foreseen, Silent, Size
 from aqmlab.results import store
-from aqmlab.sweep import condensed, maker, offered, plan, sweeps, work
+from aqmlab.sweep import axes, condensed, maker, offered, plan, sweeps, table, work
 from aqmlab.sweep.kept import Kept
 from grids import GRID, file, in_process, planned, runs_made
 
@@ -517,3 +517,42 @@ def test_bad_input_is_one_line_before_anything_runs(file, tmp_path, capsys, old,
     said = capsys.readouterr().err
     assert complaint in said and said.count("\n") == 1
     assert fake_native.calls == [] and not (tmp_path / "out").exists()
+
+
+SHORT = """
+[scenario]
+duration = "6s"
+warmup = "1s"
+LINK
+[[scenario.traffic]]
+kind = "probe"
+application = "calls"
+[[grid]]
+name = "short"
+"""
+
+
+@pytest.mark.parametrize(
+    ("link", "has"),
+    [
+        ('link.rate = "10mbit"', {"routes", "measured_s", "applications_calls_mos_mean"}),
+        ('links = { a = { rate = "10mbit" }, b = { rate = "20mbit" } }', {"links_b_forward_loss_ratio"}),
+    ],
+)
+def test_no_axis_is_called_as_a_column_of_the_table_is(compiled, tmp_path, link, has):
+    (tmp_path / "grid.toml").write_text(SHORT.replace("LINK", link))
+    routes = {"traffic.0.route": ["a", "b"]} if "links" in link else {}
+    found = sweeps.run(sweeps.read(tmp_path / "grid.toml", changes=routes), tmp_path / "out")
+    columns = pl.read_parquet(found.table).columns
+    assert has <= set(columns)
+    for name in columns:
+        with pytest.raises(BadInput, match=r"is what a column of runs\.parquet is called"):
+            axes.read({"name": name, "key": "link.rate", "values": ["5mbit"]}, "here")
+
+
+def test_tables_of_sweeps_are_put_below_each_other(file, tmp_path):
+    found = sweeps.run(sweeps.read(file, seeds=1), tmp_path / "out")
+    said = [{**row, "findings": "no packet left", "self_checks_failed": "load: off"} for row in found.rows]
+    one, other = table.frame(found.rows), table.frame(said)
+    assert one["findings"].null_count() == one.height
+    assert pl.concat([one, other]).height == 2 * one.height

@@ -224,6 +224,12 @@ def test_what_is_changed_in_one_point_is_not_in_the_others():
     assert found[0].source.tree["link"]["qdisc"]["limit"] == found[1].source.tree["link"]["qdisc"]["limit"] == "24p"
 
 
+def test_a_rate_of_the_uncongested_link_may_stand_on_an_axis_beside_that_of_the_link():
+    axis = '[[grid.axis]]\nname = "x"\nvalue = [{ name = "fast", uncongested_rate = "1gbit" }, { name = "usual" }]\n'
+    rates = {point.name: point.uncongested_rate for point in points(BASE + WEB + axis) if point.uncongested}
+    assert {name.rpartition("/")[2]: rate for name, rate in rates.items()} == {"fast": "1gbit", "usual": None}
+
+
 def test_zipped_axes_advance_together():
     text = (
         BASE
@@ -284,7 +290,7 @@ def test_the_text_of_a_value_is_a_number_where_it_is_one(text, number, unit):
 
 
 def test_values_of_different_units_are_no_numbers():
-    assert units.quantity("pi-24") is None
+    assert units.quantity("pi-24") is None and units.quantity("1e400") is None and units.quantity("1e308kbit") is None
     one = axes.read({"name": "limit", "key": "link.qdisc.limit", "values": ["24p", "10ms"]}, "here")
     assert one.unit is None and [value.number for value in one.values] == [None, None]
 
@@ -391,7 +397,25 @@ def test_a_selector_may_find_nothing_of_what_is_known_to_be_left_out():
                 "asked_load_bps",
                 "applications_calls_mos_mean",
                 "traffic_0_p90",
+                "findings",
+                "measured_s",
+                "routes",
+                "links_core_forward_loss_ratio",
             )
+        ),
+        *(
+            ('label = "drop-tail 24"', f"number = {written}", f"value.0 (pfifo-24).number: {said}: expected a finite")
+            for written, said in (
+                ("nan", "nan"),
+                ("inf", "inf"),
+                ("-1e400", "-inf"),
+            )
+        ),
+        ('label = "drop-tail 24"', f"number = 1{400 * '0'}", "000: expected a finite number"),
+        (
+            'label = "drop-tail 24"',
+            'uncongested_rate = "1gbit"',
+            "grid.0 (web).axis.0 (aqm).value.0 (pfifo-24).uncongested_rate: '1gbit': does nothing here; expected",
         ),
         ('name = "pi-24"', 'name = "pfifo-24"', "grid.0 (web).axis.0 (aqm): name: 'pfifo-24' twice"),
         ("uncongested = true", 'uncongested = "yes"', "value.2 (uncongested).uncongested: 'yes': expected true"),

@@ -1,6 +1,7 @@
 """Axes of a grid: their values, written out as tables or in short as one key and what it is set to."""
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,11 +19,12 @@ AXIS_NAME = re.compile(r"[a-z][a-z0-9_]*")
 RESERVED = (
     *("grid", "label", "point", "seed", "measured_s", "self_checks_hold", "self_checks_failed"),
     *("calibration_seed", "calibration_window_error", "asked_load_bps", "offered_load_bps"),
+    *("findings", "measured_s", "routes"),
     *("demand_digest", "digest", "wall_s", "cpu_s", "peak_rss_bytes"),
 )
 """What no axis may be called: selectors and tables of runs have something else under these names."""
 
-SECTIONS = ("applications", "exchanges", "forward", "frames", "probes", "reverse", "tcp", "udp")
+SECTIONS = ("applications", "exchanges", "forward", "frames", "links", "probes", "reverse", "tcp", "udp")
 """Of what is found: a name that goes on from one of these with _ is a column of it."""
 OF_BLOCK = re.compile(r"traffic_\d")
 """What columns of a block of traffic begin with."""
@@ -106,8 +108,8 @@ def _value(table: Mapping[str, Any], where: str) -> Value:
         raise BadInput(f'{where}.set: {settings!r}: expected a table, as in set = {{ "tcp.ecn" = "on" }}')
     if not isinstance(uncongested, bool):
         raise BadInput(f"{where}.uncongested: {uncongested!r}: expected true or false")
-    if number is not None and not is_number(number):
-        raise BadInput(f"{where}.number: {number!r}: expected a number")
+    if number is not None and not (is_number(number) and abs(number) <= sys.float_info.max):
+        raise BadInput(f"{where}.number: {number!r}: expected a finite number")
     return Value(
         name=name,
         label=check_text(table.get("label", name), f"{where}.label"),

@@ -220,10 +220,23 @@ def _grid(base: Tree, table: Mapping[str, Any], where: str, origin: str, changes
     for k, cell in enumerate(cells):
         if not any(matches(cell.at, point.at) for point in points):
             raise BadInput(f"{where}.cell.{k}.at: matches no cell of the grid; expected at least one")
+    for k, one in enumerate(axes):
+        _check_rates(one, points, f"{where}.axis.{k} ({one.name})")
     for point in points:
         _as_set(point, changes)
     own_seeds = seeds(table["seeds"], f"{where}.seeds", first_seed(tree)) if "seeds" in table else None
     return Grid(name, str(table.get("title", name)), axes, tuple(points), own_seeds)
+
+
+def _check_rates(one: Axis, points: Sequence[Point], where: str) -> None:
+    """Refuses the rate of an uncongested link where no point has one."""
+    with_link = {point.at[one.name] for point in points if point.uncongested}
+    for k, value in enumerate(one.values):
+        if value.uncongested_rate is not None and not value.uncongested and value.name not in with_link:
+            raise BadInput(
+                f"{where}.value.{k} ({value.name}).uncongested_rate: {value.uncongested_rate!r}: does nothing here; "
+                "expected uncongested = true beside it"
+            )
 
 
 @dataclass(frozen=True)

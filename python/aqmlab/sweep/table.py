@@ -23,6 +23,10 @@ LEFT_OUT = ("scenario", "seed", "live", "engine", "loss_runs")
 """Of the summary, what is no number of the run's own, or stands in a column of its own."""
 
 
+TEXTS = ("grid", "point", "self_checks_failed", "findings", "demand_digest", "digest")
+"""Columns of text, also where no row has any; those of axes always have some."""
+
+
 class Table:
     """Rows as runs finish, in a file that is whole at any time."""
 
@@ -101,13 +105,7 @@ def _flatten(name: str, item: Any, found: dict[str, float | None]) -> None:
 def frame(rows: Sequence[Json]) -> pl.DataFrame:
     """The rows as a table, in the order of grids, points and seeds; a column that a row has not got is null there."""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    texts = {
-        "grid",
-        "point",
-        "demand_digest",
-        "digest",
-        *(n for r in rows for n, item in r.items() if type(item) is str),
-    }
+    texts = {*TEXTS, *(name for row in rows for name, item in row.items() if type(item) is str)}
     kinds = {
         name: pl.String
         if name in texts
