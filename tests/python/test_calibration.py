@@ -285,3 +285,16 @@ def test_an_answer_of_a_search_that_gave_up_early_is_not_remembered():
     kept.write_text(json.dumps(missed))
     (again,) = aqmlab.calibrate(BASE)
     assert not again.cached and again.users == first.users
+
+
+def test_a_load_below_that_of_the_fewest_users_is_said_in_a_line_with_its_seed(compiled):
+    text = 'duration = "10s"\nwarmup = "1s"\nlink.rate = "10mbit"\ntraffic = [{ kind = "web", load = "1bit" }]\n'
+    expected = (
+        r'load = "1bit"{}: is below what 2 users offer, the fewest there are: .* expected a larger load or a longer'
+    )
+    with pytest.raises(BadInput, match=expected.format("")):
+        aqmlab.calibrate(text)
+    tables = {"scenario": tomllib.loads(text), "grid": [{"name": "web", "calibrate": "each-seed"}]}
+    ((point,),) = (one.points for one in grid.read(tables, "grid.toml"))
+    with pytest.raises(BadInput, match=expected.format(", seed 1")):
+        plan.plan([(point, 1)])

@@ -321,6 +321,21 @@ def test_settings_from_outside_reach_every_point_unless_an_axis_says_otherwise()
         read(BASE + WEB, **{"traffic.0.users": 7})
 
 
+KEYLESS = 'changes={"link.qdisc.qref": "9p"}: grid/pi has another discipline, without this key; expected '
+CELL = '[[grid.cell]] with set = { "link.qdisc.qref" = "9p" } for some points alone'
+
+
+def test_a_setting_that_a_table_takes_away_is_refused_with_what_sets_it_for_some_points():
+    with pytest.raises(BadInput) as refused:
+        read(ONE + AQM, **{"link.qdisc.qref": "9p"})
+    assert str(refused.value) == KEYLESS + CELL
+    with pytest.raises(BadInput, match=r"grid/pi has '480p'; expected a key that no axis changes"):
+        read(ONE + AQM, **{"link.qdisc.limit": "9p"})
+    loads = ONE + '[[grid.axis]]\nname = "load"\nkey = "traffic.0.load"\nvalues = ["5mbit"]\n'
+    with pytest.raises(BadInput, match=r"grid/5mbit has traffic.0.load = '5mbit' in its place; expected a key that no"):
+        read(loads, **{"traffic.0.users": 7})
+
+
 TWO = (
     WEB
     + """

@@ -205,6 +205,10 @@ def test_a_sweep_says_how_far_its_loads_are_off():
     )
     alone = offered.off([row for row in rows if row["point"] == "web/a"])
     assert "Runs of a point differ in offered load too, which widens the intervals" in offered.off_said(alone)
+    over = offered.off_said(offered.off(rows, {"web"}))
+    assert over.endswith('A longer duration helps, or calibrate = "each-seed" in [[grid]].')
+    over = offered.off_said(offered.off([row for row in rows if row["point"] == "web/a"], {"web"}))
+    assert "which widens the intervals. A longer" in over
     # As the reference on the uncongested link tells.
     known = [{**row, "offered_load_bps": 20e6 if row["seed"] < 3 else 25.1e6} for row in rows]
     said = offered.off_said(offered.off(known))

@@ -48,6 +48,9 @@ from aqmlab.results.run import of_link
 from aqmlab.runs import runner
 from aqmlab.runs.runner import Slots
 
+FEWEST = 2
+"""Users of the smallest population."""
+
 PILOT_USERS = 1000
 """Population of the short look that tells where the points should lie. A thousand users cost a twentieth of a point
 and tell the throughput a user to some ten per cent, which is all that is asked of them."""
@@ -155,11 +158,19 @@ class Wanted:
 
 
 def wanted(
-    resolved: Resolved, load: Load, uncongested_rate_bps: float | None = None, seeds: Sequence[int] = ()
+    resolved: Resolved,
+    load: Load,
+    uncongested_rate_bps: float | None = None,
+    seeds: Sequence[int] = (),
+    seed_is_said: bool = False,
 ) -> Wanted:
-    """One block of traffic that asks for a load, checked; over the scenario's own seed if none is given."""
+    """One block of traffic that asks for a load, checked; over the scenario's own seed if none is given.
+
+    `seed_is_said`: a complaint names that seed, where other seeds have populations of their own.
+    """
     base, rates, where = _asked(resolved, load, uncongested_rate_bps)
     over = tuple(seeds) or (int(base.get("seed", 1)),)
+    where = f"{where}, seed {over[0]}" if seed_is_said else where
     return Wanted(_key(base, load, over), load, base, rates, where, resolved.origin, over)
 
 
@@ -343,9 +354,15 @@ def _search(wanted: Wanted, search: _Runs) -> Calibration:
         users = min(search.points, key=lambda n: abs(search.points[n] - load.load_bps))
     confirmed = search.points[users]
     if abs(confirmed / load.load_bps - 1) > 10 * LOAD_TOLERANCE:
+        offer = f"{units.say_rate(confirmed)} on the uncongested link of {units.say_rates(rates)}"
+        if users == FEWEST and confirmed > load.load_bps:
+            raise BadInput(
+                f"{where}: is below what {users} users offer, the fewest there are: {offer}; expected a larger load or "
+                "a longer window"
+            )
         raise BadInput(
-            f"{where}: cannot be reached: {users:,} users offer {units.say_rate(confirmed)} on the uncongested link of "
-            f"{units.say_rates(rates)}; expected a load that grows with the population, a longer window, or users"
+            f"{where}: cannot be reached: {users:,} users offer {offer}; expected a load that grows with the "
+            "population, a longer window, or users"
         )
     points = tuple(Point(n, search.points[n]) for n in sorted(search.points))
     return Calibration(
@@ -400,7 +417,7 @@ def _between(points: Mapping[int, float], load_bps: float) -> int | None:
 
 def _even(users: float) -> int:
     """Populations are even, so that both halves are of the same size."""
-    return max(2, 2 * round(users / 2))
+    return max(FEWEST, 2 * round(users / 2))
 
 
 def _line(points: dict[int, float]) -> statistics.Line:

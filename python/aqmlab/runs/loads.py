@@ -31,11 +31,17 @@ class Loads:
         self._known: dict[str, Calibration] = {}
         self._wanted: dict[str, Wanted] = {}
 
-    def ask(self, resolved: Resolved, uncongested_rate_bps: float | None = None, seeds: Sequence[int] = ()) -> Asked:
-        """Asks for all loads of a scenario, over these seeds if they are not its own alone."""
+    def ask(
+        self,
+        resolved: Resolved,
+        uncongested_rate_bps: float | None = None,
+        seeds: Sequence[int] = (),
+        seed_is_said: bool = False,
+    ) -> Asked:
+        """Asks for all loads of a scenario, over these seeds if they are not its own alone, or with its own said."""
         asked = []
         for load in resolved.loads:
-            wanted = calibration.wanted(resolved, load, uncongested_rate_bps, seeds)
+            wanted = calibration.wanted(resolved, load, uncongested_rate_bps, seeds, seed_is_said)
             asked.append((wanted.key, load))
             if wanted.key in self._known or wanted.key in self._wanted:
                 continue

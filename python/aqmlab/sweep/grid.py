@@ -37,13 +37,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from aqmlab import arguments, scenario
+from aqmlab import arguments, scenario, toml_text
 from aqmlab.bounds import check_plan
 from aqmlab.engine import Tree
 from aqmlab.errors import BadInput, shown
 from aqmlab.json_files import at
 from aqmlab.laws import forms
-from aqmlab.scenario import Source
+from aqmlab.scenario import QUEUES, Source
 from aqmlab.sweep import axes as axis
 from aqmlab.sweep import layers
 from aqmlab.sweep.axes import Axis, Value
@@ -222,8 +222,9 @@ def _grid(base: Tree, table: Mapping[str, Any], where: str, origin: str, changes
             raise BadInput(f"{where}.cell.{k}.at: matches no cell of the grid; expected at least one")
     for k, one in enumerate(axes):
         _check_rates(one, points, f"{where}.axis.{k} ({one.name})")
+    said = [*(value.said for one in axes for value in one.values), *(cell.said for cell in cells)]
     for point in points:
-        _as_set(point, changes)
+        _as_set(point, changes, said)
     own_seeds = seeds(table["seeds"], f"{where}.seeds", first_seed(tree)) if "seeds" in table else None
     return Grid(name, str(table.get("title", name)), axes, tuple(points), own_seeds)
 
@@ -320,10 +321,26 @@ def _changed(tree: Tree, change: Mapping[str, Any], settings: Mapping[str, Any],
     return scenario.with_settings(laid_over(tree, change) if change else tree, settings, called)
 
 
-def _as_set(point: Point, changes: Mapping[str, Any]) -> None:
-    """A setting that an axis overrides would do nothing, and one that overrides an axis would make names lie."""
+def _as_set(point: Point, changes: Mapping[str, Any], said: Sequence[layers.Said]) -> None:
+    """A setting that an axis overrides would do nothing, and one that overrides an axis would make names lie.
+
+    `said` is what the axes and cells of the grid say.
+    """
     for key, wanted in changes.items():
-        if not layers.are_as_set(point.source.tree, scenario.with_tables({key: wanted})):
-            here = at(point.source.tree, key)
-            said = arguments.changed("changes", key, wanted)
-            raise BadInput(f"{said}: {point.name} has {here!r}; expected a key that no axis changes")
+        tree = point.source.tree
+        if layers.are_as_set(tree, scenario.with_tables({key: wanted})):
+            continue
+        asked, here = arguments.changed("changes", key, wanted), at(tree, key)
+        if here is None and not layers.is_named(key, said):
+            raise BadInput(f"{asked}: {point.name} {_has_instead(tree, key, wanted)}")
+        raise BadInput(f"{asked}: {point.name} has {here!r}; expected a key that no axis changes")
+
+
+def _has_instead(tree: Tree, key: str, wanted: Any) -> str:
+    """What a point has where a key was set, which no axis names, and what was expected."""
+    other = scenario.stands_for(key)
+    if other is not None and (there := at(tree, other)) is not None:
+        return f"has {other} = {there!r} in its place; expected a key that no axis changes"
+    what = "discipline" if any(step in QUEUES for step in key.split(".")) else key.rpartition(".")[0]
+    own = f"set = {{ {toml_text.value(key)} = {toml_text.value(wanted)} }}"
+    return f"has another {what}, without this key; expected [[grid.cell]] with {own} for some points alone"

@@ -5,7 +5,7 @@ would stand before a queue that drops, under a name that says "on". Such a point
 otherwise of a key that it names itself: a discipline's own limit, and an axis of limits after it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,12 @@ def check(layers: Sequence[Layer], called: str) -> None:
 def are_as_set(tree: Tree, settings: Mapping[str, Any]) -> bool:
     """Whether every single key that dotted keys and their values set is so in the tables."""
     return all(_is(_at(tree, path), wanted) for path, wanted in said({}, settings).set.items())
+
+
+def is_named(key: str, all_said: Iterable[Said]) -> bool:
+    """Whether something of what is said sets a dotted key, or a key below it."""
+    place = tuple(key.split("."))
+    return any(path[: len(place)] == place for said in all_said for path in said.set)
 
 
 def _is(here: Any, wanted: Any) -> bool:

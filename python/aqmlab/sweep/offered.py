@@ -7,7 +7,7 @@ the calibration and for every seed that was run on that link; for the others the
 from the parts of the calibrated window.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,12 +99,12 @@ def columns(run: Condensed) -> Json:
     }
 
 
-def off(rows: Sequence[Mapping[str, Any]]) -> Json | None:
+def off(rows: Sequence[Mapping[str, Any]], over_seeds: Container[str] = ()) -> Json | None:
     """How far the loads of a table's rows are from what was asked for; None where none is known to be off.
 
     Known loads are relative to those asked for. Of runs of other seeds there is half the width of the interval from the
     parts of the calibrated window, relative too; where there is none either, nobody knows how far they are off. What is
-    off by no more than the self-check allows is not off.
+    off by no more than the self-check allows is not off. Populations of the grids `over_seeds` are right on average.
     """
     known = {_named(row): row["offered_load_bps"] / row["asked_load_bps"] for row in rows if _is_known(row)}
     others = [row for row in rows if _is_unknown(row)]
@@ -122,6 +122,7 @@ def off(rows: Sequence[Mapping[str, Any]]) -> Json | None:
     demands: dict[tuple[str, int], set[str]] = {}
     for row in rows:
         demands.setdefault((row["grid"], row["seed"]), set()).add(row["demand_digest"])
+    sharing = [row for row in rows if _has_load(row) and row["seed"] != row["calibration_seed"]]
     return {
         "least": min(known.values(), default=None),
         "most": max(known.values(), default=None),
@@ -130,7 +131,8 @@ def off(rows: Sequence[Mapping[str, Any]]) -> Json | None:
         "window_error": None if wide is None else errors[wide],
         "widest": None if wide is None else wide.rpartition(", seed ")[0],
         "unknown": len(others),
-        "seeds_share_a_population": any(row["seed"] != row["calibration_seed"] for row in rows if _has_load(row)),
+        "seeds_share_a_population": bool(sharing),
+        "one_seed_is_calibrated": any(row["grid"] not in over_seeds for row in sharing),
         "demands_differ": any(len(each) > 1 for each in demands.values()),
     }
 
@@ -158,13 +160,14 @@ def off_said(found: Json | None) -> str:
         else "Runs of a point differ in offered load too, which widens the intervals"
         + (
             "; that all share one population may put them off together, which no interval shows"
-            if found["seeds_share_a_population"]
+            if found["one_seed_is_calibrated"]
             else ""
         )
     )
     helps = "A longer duration helps"
     if found["seeds_share_a_population"]:
-        helps += ', or calibrate = "over-seeds" or "each-seed" in [[grid]]'
+        others = '"over-seeds" or "each-seed"' if found["one_seed_is_calibrated"] else '"each-seed"'
+        helps += f", or calibrate = {others} in [[grid]]"
     return f"Offered load: {'; '.join(said)}. {means}. {helps}."
 
 

@@ -98,6 +98,7 @@ def together(
             item,
             reference.asked_rate_bps(points[group].calibration_rate),
             seeds[group] if points[group].calibrate == OVER_SEEDS else (),
+            seed_is_said=points[group].calibrate == EACH_SEED,
         )
         for group, item in resolved.items()
     }

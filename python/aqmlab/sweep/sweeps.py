@@ -188,7 +188,8 @@ def run(
         failures = _Failures(folder, facts)
         rows, effort = _make(runs, tasks, folder, jobs, fresh, heard, executor, failures)
         failed = [asdict(failure) for failure in failures.found]
-        facts |= {"complete": not failed, "failed": failed, "offered": offered.off(rows)}
+        over_seeds = {point.grid for point in sweep.points if point.calibrate == grid.OVER_SEEDS}
+        facts |= {"complete": not failed, "failed": failed, "offered": offered.off(rows, over_seeds)}
         facts |= {**effort, "wall_s": time.monotonic() - started}
         store.write_json(folder / FILE, facts)
     finished = Finished(sweep, folder, facts, rows, failures.found)
