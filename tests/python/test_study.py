@@ -290,7 +290,7 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(folder, here
     finished = len(list(kept.glob("[!.]*")))
     # Ctrl-C may come between keeping a run and counting it.
     assert last in [
-        f"aqmlab: stopped: {count} of 15 runs are finished and kept; the same command with --resume goes on"
+        f"aqmlab: stopped: {count} of 15 runs are finished; the same command with --resume goes on"
         for count in (finished - 1, finished)
     ]
     assert read_json(here / "results/study-tiny/study.json")["complete"] is False

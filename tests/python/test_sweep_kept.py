@@ -1,12 +1,17 @@
 """Tests of what is kept of runs."""
 
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
+import fake_native
+import studies
 from aqmlab import sweep
+from aqmlab.errors import Doubt, Interrupted
+from aqmlab.study import definition, runs
 from aqmlab.sweep import kept, sweeps
 from aqmlab.sweep.kept import Kept
 from grids import file, in_process, planned, runs_made
@@ -91,3 +96,61 @@ def test_old_leftovers_are_tidied_away(tmp_path, monkeypatch):
     monkeypatch.setattr(kept, "UNUSED_S", -1.0)
     Kept(tmp_path).tidy()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def unusable(tmp_path, monkeypatch):
+    """The folder of runs below a cache that is a file."""
+    (tmp_path / "cache").write_text("")
+    monkeypatch.setenv("AQMLAB_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "runs"
+
+
+def stopped_after(monkeypatch, count):
+    """Ctrl-C once so many runs are made."""
+    simulate, before = fake_native.simulate, runs_made()
+
+    def stopping(*given):
+        if runs_made() == before + count:
+            raise KeyboardInterrupt
+        return simulate(*given)
+
+    monkeypatch.setattr(fake_native, "simulate", stopping)
+
+
+def test_a_sweep_that_cannot_keep_its_runs_says_so_and_promises_nothing(file, tmp_path, unusable, monkeypatch):
+    stopped_after(monkeypatch, 5)
+    said = f"{unusable}: runs cannot be kept there (Not a directory), and are made again if this is stopped; expected "
+    with (
+        pytest.warns(Doubt, match=re.escape(said)),
+        pytest.raises(
+            Interrupted, match=f"stopped: 5 of 12 runs .*; runs cannot be kept in {unusable}, and are made again$"
+        ),
+    ):
+        sweeps.run(sweeps.read(file), tmp_path / "out")
+
+
+def test_loads_that_cannot_be_kept_are_not_said_to_be(file, tmp_path, unusable, monkeypatch):
+    stopped_after(monkeypatch, 0)
+    with (
+        pytest.warns(Doubt, match="runs cannot be kept"),
+        pytest.raises(Interrupted, match=f"calibrating; nothing can be kept in {unusable.parent} [(]Not a directory"),
+    ):
+        sweeps.run(sweeps.read(file), tmp_path / "out")
+
+
+def test_a_study_that_cannot_keep_its_runs_says_so_and_promises_nothing(tmp_path, unusable, monkeypatch):
+    folder = studies.write(tmp_path / "tiny")
+    stopped_after(monkeypatch, 3)
+    with (
+        pytest.warns(Doubt, match="runs cannot be kept there"),
+        pytest.raises(Interrupted, match=r"stopped: 3 of 8 runs are finished; runs cannot be kept in .*again$"),
+    ):
+        runs.run({tmp_path / "out": definition.read(folder, "quick")})
+
+
+def test_what_can_be_kept_goes_on(tmp_path, recwarn):
+    cache = Kept(tmp_path / "runs")
+    cache.check()
+    assert not recwarn.list and cache.again() == "the same call with resume=True goes on"
+    assert list((tmp_path / "runs").iterdir()) == []

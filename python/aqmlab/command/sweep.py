@@ -20,11 +20,11 @@ from aqmlab.command.verbs import (
     changes,
     complain,
     either_fresh_or_resumed,
-    kept,
     print_json,
     watched,
 )
 from aqmlab.command.watch import Opens, followed
+from aqmlab.errors import Interrupted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -95,6 +95,7 @@ def sweep(
     """
     from aqmlab.command import terminal
     from aqmlab.sweep import cluster, failing, sweeps
+    from aqmlab.sweep.kept import Kept
 
     either_fresh_or_resumed(fresh, resume)
     asked = sweeps.read(file, seeds, changes(settings))
@@ -114,7 +115,7 @@ def sweep(
         else:
             show(terminal.console(), found)
     except KeyboardInterrupt:
-        raise kept(len(found.rows), folder) from None
+        raise Interrupted(f"stopped: {len(found.rows)} runs are finished in {folder}; {Kept().again()}") from None
     failed = [*(f"self-check failed: {each}" for each in failing.said(found.rows, found.sweep.points))]
     failed += failing.not_made(found)
     for each in failed[:COMPLAINTS]:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqmlab import arguments, units
 from aqmlab import sweep as sweeps
+from aqmlab import units
 from aqmlab.agreement.agreements import Agreement
 from aqmlab.claims import asked
 from aqmlab.errors import Interrupted
@@ -114,9 +114,10 @@ def run(
             live.comparison_file(study)
     for line in (line for study in studies.values() if study.only for line in _part(study)):
         say(line)
-    with _interruptible("stopped before the first run"):
+    kept = Kept()
+    kept.check()
+    with _interruptible("stopped before the first run", kept):
         heard = Foreseen(with_lines(monitor, say))
-        kept = Kept()
         asked = [study.runs for study in studies.values()]
         tasks = plans.together(asked, jobs=jobs, monitor=heard, fresh=fresh, kept=kept)
         planned = [
@@ -130,7 +131,7 @@ def run(
             outcome.begin(folder, study)
         made = _make(planned, jobs, fresh, executor, heard, kept, say)
         wall_s = time.monotonic() - started
-        with _interruptible("stopped; all runs are finished and kept"):
+        with _interruptible("stopped; all runs are finished", kept):
             return [
                 _finish(
                     one,
@@ -149,14 +150,14 @@ def run(
 
 
 @contextlib.contextmanager
-def _interruptible(what: str) -> Iterator[None]:
+def _interruptible(what: str, kept: Kept) -> Iterator[None]:
     """Says of Ctrl-C what was done by then."""
     try:
         yield
     except Interrupted:
         raise
     except KeyboardInterrupt:
-        raise Interrupted(f"{what}; {arguments.again()} goes on") from None
+        raise Interrupted(f"{what}; {kept.again()}") from None
 
 
 def _make(
@@ -188,9 +189,7 @@ def _make(
                     tables[folder].add(point, task.seed, condensed.as_asked(task.calibrations, task.is_reference))
                 done += 1
     except KeyboardInterrupt:
-        raise Interrupted(
-            f"stopped: {done} of {len(tasks)} runs are finished and kept; {arguments.again()} goes on"
-        ) from None
+        raise Interrupted(f"stopped: {done} of {len(tasks)} runs are finished; {kept.again()}") from None
     finally:
         for table in tables.values():
             table.write()

@@ -13,7 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from aqmlab.errors import BadInput
+from aqmlab import arguments
+from aqmlab.errors import BadInput, doubt
 from aqmlab.runs.calibration import cache_folder
 from aqmlab.scenario import digest
 from aqmlab.sweep.condensed import FORMAT, Condensed
@@ -44,6 +45,29 @@ class Kept:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder if folder is not None else cache_folder() / "runs"
         self._held: dict[str, Condensed] = {}
+
+    def check(self) -> None:
+        """Says in a line that nothing can be kept, where that is so."""
+        if (why := self.unusable()) is not None:
+            doubt(
+                f"{self.folder}: runs cannot be kept there ({why}), and are made again if this is stopped; expected a "
+                "folder that can be written, as AQMLAB_CACHE names another"
+            )
+
+    def again(self) -> str:
+        """How what was stopped goes on."""
+        if self._held or self.unusable() is not None:
+            return f"runs cannot be kept in {self.folder}, and are made again"
+        return f"{arguments.again()} goes on"
+
+    def unusable(self) -> str | None:
+        """Why nothing can be written, if so."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder):
+                return None
+        except OSError as error:
+            return error.strerror or str(error)
 
     def has(self, key: str) -> bool:
         """Whether a run is kept."""

@@ -15,7 +15,7 @@ from aqmlab.errors import BadInput, Interrupted, doubt
 from aqmlab.json_files import Json
 from aqmlab.progress import NOTHING, Foreseen, Monitor, Silent, Size
 from aqmlab.runs import planning, runner
-from aqmlab.runs.calibration import Calibration
+from aqmlab.runs.calibration import Calibration, cache_folder
 from aqmlab.runs.loads import Asked, Loads
 from aqmlab.sweep.grid import EACH_SEED, OVER_SEEDS, Point
 from aqmlab.sweep.kept import Kept, key_of
@@ -117,9 +117,10 @@ def together(
         try:
             loads.find(at_once, monitor.told)
         except KeyboardInterrupt:
-            raise Interrupted(
-                "stopped while calibrating; the loads that are found are kept, no run was made yet"
-            ) from None
+            said = "the loads that are found are kept, no run was made yet"
+            if (why := (kept or Kept()).unusable()) is not None:
+                said = f"nothing can be kept in {cache_folder()} ({why}), and no run was made yet"
+            raise Interrupted(f"stopped while calibrating; {said}") from None
     with planning.uncollected():
         tasks |= {group: tasks_of(group) for group in seeds if group not in tasks}
         by_seed = {(*group[:2], task.seed): task for group, one in tasks.items() for task in one}

@@ -162,7 +162,9 @@ def run(
         raise BadInput(f"{folder}: holds no sweep; expected the folder of the one to be resumed")
     runs = sweep.runs
     heard = Foreseen(monitor or Silent())
-    (tasks,) = together([runs], jobs=jobs, monitor=heard, fresh=fresh, kept=Kept())
+    kept = Kept()
+    kept.check()
+    (tasks,) = together([runs], jobs=jobs, monitor=heard, fresh=fresh, kept=kept)
     planned = {f"{point.name}, seed {seed}": task.digest for (point, seed), task in zip(runs, tasks, strict=True)}
     before = read_json(folder / FILE) if resume and (folder / FILE).exists() else {}
     if before and not _is_same(before, planned, dict(zip(planned, tasks, strict=True))):
@@ -186,7 +188,7 @@ def run(
         store.write_json(folder / FILE, facts)
         store.write_text(folder / SOURCE, _again(sweep, folder))
         failures = _Failures(folder, facts)
-        rows, effort = _make(runs, tasks, folder, jobs, fresh, heard, executor, failures)
+        rows, effort = _make(runs, tasks, folder, jobs, fresh, heard, executor, failures, kept)
         failed = [asdict(failure) for failure in failures.found]
         over_seeds = {point.grid for point in sweep.points if point.calibrate == grid.OVER_SEEDS}
         facts |= {"complete": not failed, "failed": failed, "offered": offered.off(rows, over_seeds)}
@@ -263,12 +265,12 @@ def _make(
     monitor: Foreseen,
     executor: Executor | None,
     failures: _Failures,
+    kept: Kept,
 ) -> tuple[list[Json], Json]:
     """Rows, in the order of the plan, and what it took to find them."""
     asked: dict[str, list[tuple[Point, Task]]] = {}
     for (point, _), task in zip(runs, tasks, strict=True):
         asked.setdefault(task.key, []).append((point, task))
-    kept = Kept()
     kept.tidy()
     rows = table.Table(folder / table.FILE)
     made: set[str] = set()
@@ -289,9 +291,7 @@ def _make(
             for point, task in asked[key]:
                 rows.add(point, task.seed, found.as_asked(task.calibrations, task.is_reference))
     except KeyboardInterrupt:
-        raise Interrupted(
-            f"stopped: {done} of {len(asked)} runs are finished in {folder}; {arguments.again()} goes on"
-        ) from None
+        raise Interrupted(f"stopped: {done} of {len(asked)} runs are finished in {folder}; {kept.again()}") from None
     finally:
         rows.write()
     order = {(point.name, seed): k for k, (point, seed) in enumerate(runs)}
