@@ -12,6 +12,7 @@ from rich.console import Console
 import aqmlab
 from aqmlab import engine, figures, report, separately, statistics
 from aqmlab.command import terminal
+from aqmlab.figures import apart
 from aqmlab.results import named
 from aqmlab.separately import BLOCK, LINK, PROBES
 from conftest import NATIVE
@@ -197,6 +198,53 @@ def test_figures_of_blocks_and_probes_are_those_of_the_tables(mixed):
         _, _, at, shares = panel.curves[1]
         late = [100 * np.mean([delay is None or 1e3 * delay > t for delay in delays]) for t in at]
         assert shares[0] == 100 and shares == pytest.approx(late)
+
+
+def test_the_tail_of_a_fast_discipline_is_drawn_to_the_last_ten_packets(compiled):
+    """However long the slowest takes: pfifo's packets wait for seconds here."""
+    found = aqmlab.compare(SLOW_AND_FAST, "pfifo limit 1000p", "fq_codel", set={"duration": "20s"})
+    rows = pl.concat([run.probes for run in found["fq_codel"].runs])
+    delays = 1e3 * rows.filter(pl.col("direction") == 0)["delay_s"].fill_null(np.inf).sort().to_numpy()
+    _, _, at, shares = figures.of(found)["probes"].draw.args[0][0].curves[1]
+    assert np.isfinite(delays[-10]) and at[-1] == pytest.approx(delays[-10])
+    assert shares[-1] == pytest.approx(1000 / delays.size)
+    assert at.size % 2 == 0, "after nothing a pair for each step, just before and after it"
+    assert np.abs(np.log(shares[::2] / shares[1::2])).max() < 0.12, "few packets arrive between its steps"
+    assert at.size <= 500
+
+
+@pytest.mark.parametrize(
+    ("times", "ends"),
+    [
+        ([5.0] * 30, (5.0, 100.0)),  # all at once
+        ([1.0] * 20 + [2.0] * 12, (2.0, 37.5)),
+        ([1.0] * 20 + [2.0] * 9, (1.0, 100.0)),
+        ([1.0] * 15 + [3.0] + [np.inf] * 64, (10.5, 80.0)),  # level to the end at what is lost
+        ([np.inf] * 10, (10.5, 100.0)),
+    ],
+)
+def test_a_tail_ends_where_fewer_than_ten_are_left(times, ends):
+    at = apart.LONGER.at(np.array(times), 0.0, 10.0)
+    shares = apart.LONGER.of(np.array(times), at)
+    assert (at[-1], shares[-1]) == pytest.approx(ends)
+    if np.isinf(times[-1]) and np.isfinite(times[0]):
+        assert shares[at >= 3.0] == pytest.approx(80.0)
+    assert apart.LONGER.at(np.array(times[:9]), 0.0, 10.0).size == 0
+
+
+SLOW_AND_FAST = """
+duration = "12s"
+warmup = "2s"
+link = { rate = "4mbit" }
+path = { rtt = "40ms" }
+[[traffic]]
+kind = "bulk"
+flows = 4
+[[traffic]]
+kind = "probe"
+direction = "both"
+flows = 2
+"""
 
 
 def test_a_report_shows_them_at_both_widths(mixed):

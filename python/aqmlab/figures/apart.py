@@ -25,6 +25,8 @@ from aqmlab.statistics import Array
 
 POINTS = 300
 """Of a curve."""
+STEPS = 100
+"""Times at which a tail is drawn for even shares of all packets, and as many for even ratios of those that are left."""
 MOST_BANDS = 3
 """Curves of a tail: on a logarithmic axis bands about more of them fill the panel."""
 FEWEST_LEFT = 10
@@ -45,11 +47,10 @@ class Panel:
 
 @dataclass(frozen=True)
 class Shares:
-    """Per cent of the sorted times of a curve, `of` them at each of the times `at`, and which of these are shown."""
+    """What is drawn of sorted times: where, from the least and the greatest time of a panel, and per cent there."""
 
-    at: Array
-    of: Array
-    shown: npt.NDArray[np.bool_]
+    at: Callable[[Array, float, float], Array]
+    of: Callable[[Array, Array], Array]
 
 
 def block_responses(found: Comparison, looks: dict[str, Look]) -> Drawn | None:
@@ -57,7 +58,7 @@ def block_responses(found: Comparison, looks: dict[str, Look]) -> Drawn | None:
     named = separately.blocks(found)
     if not named:
         return None
-    panels = _panels(found, looks, named, _responses, _completed, (0.005, 0.995))
+    panels = _panels(found, looks, named, _responses, COMPLETED, (0.005, 0.995))
     others = "".join(f" traffic.{block}: {said}" for block in named if (said := separately.others(found, block)))
     caption = (
         "Share of the exchanges of each block whose response is complete within the time on the horizontal axis, which "
@@ -73,7 +74,7 @@ def probe_delays(found: Comparison, looks: dict[str, Look]) -> Drawn | None:
     named = separately.ways(found)
     if not named:
         return None
-    panels = _panels(found, looks, named, _delays, _longer, (0.0, 1.0))
+    panels = _panels(found, looks, named, _delays, LONGER, (0.0, 1.0))
     bands = bands_said(panels)
     if bands and max(len(panel.curves) for panel in panels) > MOST_BANDS:
         panels = [replace(panel, bands={}) for panel in panels]
@@ -99,7 +100,7 @@ def _panels(
     looks: dict[str, Look],
     named: Mapping[int, str],
     read: Callable[[Run], dict[int, Array]],
-    curve: Callable[[Array, float, float], Shares],
+    shares: Shares,
     span: tuple[float, float],
 ) -> list[Panel]:
     """Curves from the first to the last of these quantiles of any column of a panel."""
@@ -113,11 +114,11 @@ def _panels(
         curves, bands = [], {}
         for column, times, each in zip(found.columns, all_of, each_of, strict=True):
             if times.size:
-                whole = curve(times, low, high)
-                curves.append((column.label, looks[column.name], whole.at[whole.shown], whole.of[whole.shown]))
-                runs = [curve(np.sort(one), low, high).of for one in each if one.size]
+                at = shares.at(times, low, high)
+                curves.append((column.label, looks[column.name], at, shares.of(times, at)))
+                runs = [shares.of(np.sort(one), at) for one in each if one.size]
                 if len(runs) >= FEWEST_FOR_A_BAND:
-                    bands[column.label] = band(np.array(runs)[:, whole.shown])
+                    bands[column.label] = band(np.array(runs))
         panels.append(Panel(title, tuple(curves), bands))
     return panels
 
@@ -136,16 +137,35 @@ def _by(run: Run, table: str, key: str, times: pl.Expr) -> dict[int, Array]:
     return {int(k): np.asarray(found, dtype=np.float64) for k, found in rows.iter_rows()}
 
 
-def _completed(times: Array, low: float, high: float) -> Shares:
-    at = np.geomspace(max(low, 1e-4), max(high, 2e-4), POINTS)
-    return Shares(at, 100 * np.searchsorted(times, at, side="right") / times.size, np.full(POINTS, True))
+def _evenly(_times: Array, low: float, high: float) -> Array:
+    return np.geomspace(max(low, 1e-4), max(high, 2e-4), POINTS)
 
 
-def _longer(times: Array, _low: float, high: float) -> Shares:
-    """To the longest delay of all, or to the last packets."""
-    at = np.linspace(0, 1.05 * high, POINTS)
-    left = times.size - np.searchsorted(times, at, side="right")
-    return Shares(at, 100 * left / times.size, np.asarray(left >= FEWEST_LEFT))
+def _completed(times: Array, at: Array) -> Array:
+    return 100 * np.searchsorted(times, at, side="right") / times.size
+
+
+def _steps(times: Array, _low: float, high: float) -> Array:
+    """Times of its own, each just before and as packets arrive, to where too few are left, or to the longest delay."""
+    if times.size < FEWEST_LEFT:
+        return np.zeros(0)
+    even, ratios = (space(FEWEST_LEFT, times.size, STEPS) for space in (np.linspace, np.geomspace))
+    arrived = times[np.isfinite(times)]
+    reached = times[times.size - np.concatenate([even, ratios]).astype(np.int64)]
+    steps = np.concatenate([reached[np.isfinite(reached)], arrived[-1:]])
+    at = np.unique(np.concatenate([[0.0], np.nextafter(steps, 0.0), steps, [1.05 * high]]))
+    return at[_left(times, at) >= FEWEST_LEFT]
+
+
+def _left(times: Array, at: Array) -> npt.NDArray[np.int64]:
+    return times.size - np.searchsorted(times, at, side="right")
+
+
+def _longer(times: Array, at: Array) -> Array:
+    return 100 * _left(times, at) / times.size
+
+
+COMPLETED, LONGER = Shares(_evenly, _completed), Shares(_steps, _longer)
 
 
 def _widths(panel: Panel, is_tail: bool) -> list[float]:
