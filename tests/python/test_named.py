@@ -5,6 +5,8 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import polars as pl
 import pytest
@@ -170,6 +172,26 @@ def test_a_run_in_which_everything_was_lost_is_not_left_out_of_a_mean(tmp_path: 
         assert math.isnan(difference.value) and difference.half_width is None
     # What all runs have is a number as before.
     assert named.estimate(late, "applications.live.lost").value == pytest.approx(3 / 5)
+
+
+class Told:
+    """A run that has one number."""
+
+    def __init__(self, value: float) -> None:
+        self.window = SimpleNamespace(figures={"forward.queue_delay_p99_s": value}, links={})
+        self.names: list[str] = []
+        self.measure = lambda _: value
+        self.parts = lambda _: None
+
+
+@pytest.mark.parametrize("are_paired", [True, False])
+def test_a_quantile_off_a_histogram_is_known_to_within_its_bin(are_paired: bool) -> None:
+    """0.3 s and 0.2 s lie in bins of 2^14 and 2^13 units of 100 ns."""
+    slow, fast = ([cast(Numbers, Told(value))] * 3 for value in (0.3, 0.2))
+    name = "forward.queue_delay_p99_s"
+    assert named.estimate(slow, name).half_width == pytest.approx(0.0016384)
+    assert named.difference(slow, fast, name, are_paired).half_width == pytest.approx(0.0016384 + 0.0008192)
+    assert named.estimate(slow[:1], name).half_width is None
 
 
 def test_a_run_in_which_nobody_asked_for_anything_is_left_out(tmp_path: Path) -> None:

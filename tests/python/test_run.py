@@ -149,6 +149,14 @@ def test_merging_keeps_null_as_null_and_never_makes_it_zero():
     assert merged["half_width_95"]["a"]["x"] is None
 
 
+def test_the_width_of_a_quantile_is_no_less_than_its_bin():
+    way = {"queue_delay_p50_s": 0.3, "queue_delay_mean_s": 0.3}
+    one = {"forward": way, "exchanges": {"response_time_s": {"p50": 0.3}}}
+    widths = summaries.merge_summaries([one | {"seed": seed} for seed in (1, 2, 3)])["half_width_95"]
+    assert widths["forward"] == {"queue_delay_p50_s": pytest.approx(0.0016384), "queue_delay_mean_s": 0.0}
+    assert widths["exchanges"]["response_time_s"]["p50"] == pytest.approx(0.000256)
+
+
 def test_runs_without_losses_count_as_none_in_the_merged_counts():
     def merged(*counts):
         return summaries.merge_summaries([{"seed": k, "a": {"loss_runs": runs}} for k, runs in enumerate(counts)])["a"]

@@ -3,10 +3,12 @@
 import json
 import re
 import tomllib
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
+import pytest
 
 from aqmlab import cli, engine
 from aqmlab.command import sweep as sweep_command
@@ -25,6 +27,30 @@ def test_heads_say_the_direction_of_a_figure():
         assert len(columns) == 3 and all(words in head and name.startswith(f"{way}_") for head, name, _ in columns)
     for head, name, _ in sweep_command.OF_USERS:
         assert ("both ways" in head) == (name == "tcp_goodput_bps")
+
+
+def test_a_quantile_is_known_to_within_its_bin():
+    """Three seeds in one bin do not make a number sure: what is counted exactly may be the same in every run."""
+    columns = {
+        "exchanges_response_time_s_p50": (0.3, 2**18 / 1024 * 1e-6),
+        "forward_queue_delay_p99_s": (0.3, 2**21 / 128 * 1e-7),
+        "links_core_reverse_queue_delay_p50_s": (1e-6, 1e-7),
+        "probes_one_way_delay_s_p99": (0.3, 2**21 / 1024 * 1e-7),
+        "frames_delay_s_p10": (0.3, 2**21 / 1024 * 1e-7),
+        "probes_forward_one_way_delay_s_p99": (0.3, 0.0),  # of its table
+        "traffic_0_p50": (0.3, 0.0),
+        "forward_queue_delay_mean_s": (0.3, 0.0),
+    }
+    rows = [{"point": "one", **{name: value for name, (value, _) in columns.items()}} for _ in range(3)]
+    found = sweeps.Finished(SimpleNamespace(), Path(), {}, rows)
+    for name, (value, width) in columns.items():
+        mean = found.mean("one", name)
+        assert (mean.value, mean.half_width) == pytest.approx((value, width)), name
+    assert sweep_command._cell(found, "one", "exchanges_response_time_s_p50", "s").plain == "300.00 ± 0.26"
+    rows[0]["exchanges_response_time_s_p50"] = 0.31
+    assert found.mean("one", "exchanges_response_time_s_p50").half_width > 0.01, "seeds that differ by more say so"
+    alone = sweeps.Finished(SimpleNamespace(), Path(), {}, rows[:1])
+    assert alone.mean("one", "exchanges_response_time_s_p50").half_width is None
 
 
 def row_of(forward: float, reverse: float) -> dict[str, float]:

@@ -1,6 +1,5 @@
 """Measures that are numbers of a run's summary or of its resolved scenario: one a run, without parts."""
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from aqmlab.measures.measure import (
     choice,
 )
 from aqmlab.measures.subject import Seen
+from aqmlab.results import coarse
 
 NAN = float("nan")
 QUANTILES = {0.5: "p50", 0.95: "p95", 0.99: "p99"}
@@ -55,19 +55,6 @@ def _goodput(params: Params) -> Formula:
     return Formula(lambda s: _number(s.summary, key), None, f"TCP goodput, {said}", _brief("goodput", way))
 
 
-_UNIT_S = 1e-7
-"""Unit of the engine's histograms of delays."""
-_BINS_OF_WAITS, _BINS_OF_PROBES = 128, 1024
-"""Bins of each octave in them: two and three significant digits."""
-
-
-def _bin_s(value_s: float, bins: int) -> float:
-    """How wide the bin of a histogram is that a quantile is read off: one unit, or a share of the value's octave."""
-    if not math.isfinite(value_s):
-        return 0.0
-    return _UNIT_S * max(2.0 ** math.floor(math.log2(max(value_s / _UNIT_S, 1.0))) / bins, 1.0)
-
-
 def _delay_quantile(params: Params) -> Formula:
     q, way = params["q"], params["direction"]
     words = f"{100 * q:g}th percentile of the queueing delay"
@@ -76,7 +63,7 @@ def _delay_quantile(params: Params) -> Formula:
     def whole(seen: Seen) -> float:
         return _number(seen.summary, key)
 
-    return Formula(whole, None, f"{words}, {way}", _brief(words, way), lambda s: _bin_s(whole(s), _BINS_OF_WAITS))
+    return Formula(whole, None, f"{words}, {way}", _brief(words, way), lambda s: coarse.bin_s(key, whole(s)))
 
 
 def _flow_goodput(seen: Seen, block: int) -> float:
@@ -105,15 +92,16 @@ def _ratio_of_blocks(params: Params) -> Formula:
 
 def _probe_wait(params: Params) -> Formula:
     q = params["q"]
+    key = f"probes.one_way_delay_s.p{round(100 * q)}"
 
     def delay(seen: Seen) -> float:
-        return _number(seen.summary, f"probes.one_way_delay_s.p{round(100 * q)}")
+        return _number(seen.summary, key)
 
     def whole(seen: Seen) -> float:
         return delay(seen) - quantity(at(seen.scenario, "path.rtt")) / 2
 
     words = f"{100 * q:g}th percentile of what probes take beyond propagation"
-    return Formula(whole, None, words, f"{100 * q:g}th percentile", lambda s: _bin_s(delay(s), _BINS_OF_PROBES))
+    return Formula(whole, None, words, f"{100 * q:g}th percentile", lambda s: coarse.bin_s(key, delay(s)))
 
 
 def _loss_run_longer(params: Params) -> Formula:
@@ -151,7 +139,11 @@ def _queue_share(params: Params) -> Formula:
 
 def _summary(params: Params) -> Formula:
     key = params["key"]
-    return Formula(lambda s: _number(s.summary, key), None, f"`{key}` of the summary", key)
+
+    def whole(seen: Seen) -> float:
+        return _number(seen.summary, key)
+
+    return Formula(whole, None, f"`{key}` of the summary", key, lambda s: coarse.bin_s(key, whole(s)))
 
 
 def _parameter(params: Params) -> Formula:

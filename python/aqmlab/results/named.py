@@ -14,7 +14,7 @@ import polars as pl
 
 from aqmlab import engine, links, near, statistics
 from aqmlab.errors import BadInput
-from aqmlab.results import by_application, exchanges, held_back, round_trips, ways
+from aqmlab.results import by_application, coarse, exchanges, held_back, round_trips, ways
 from aqmlab.results.run import Run
 from aqmlab.results.window import MEASURES, OF_WAY, QUOTIENTS, Window
 from aqmlab.statistics import Array, Interval
@@ -190,9 +190,8 @@ def estimate(runs: Sequence[Numbers], name: str) -> Interval:
     parts = [run.parts(name) for run in runs]
     known = [part for part in parts if part is not None]
     values = [value for run in runs if (value := run.measure(name)) is not None]
-    if not known:
-        return _told_by_spread(name, _across_runs(values))
-    return statistics.estimate(values, known)
+    found = statistics.estimate(values, known) if known else _told_by_spread(name, _across_runs(values))
+    return coarse.no_finer(found, coarse.widest_s(name, values))
 
 
 def difference(one: Sequence[Numbers], other: Sequence[Numbers], name: str, are_paired: bool) -> Interval:
@@ -201,11 +200,23 @@ def difference(one: Sequence[Numbers], other: Sequence[Numbers], name: str, are_
     It is none where a run has no such number. Runs in which nobody asked for what it is of are left out.
     """
     check(name, [*one, *other])
-    pairs = [(a.measure(name), b.measure(name)) for a, b in zip(one, other, strict=True)] if are_paired else []
     own, others = ([value for run in runs if (value := run.measure(name)) is not None] for runs in (one, other))
+    found = _difference(one, other, name, are_paired, own, others)
+    return coarse.no_finer(found, coarse.widest_s(name, own) + coarse.widest_s(name, others))
+
+
+def _difference(
+    one: Sequence[Numbers],
+    other: Sequence[Numbers],
+    name: str,
+    are_paired: bool,
+    own: Sequence[float],
+    others: Sequence[float],
+) -> Interval:
     if not are_paired:
         found = statistics.unpaired(own, others) if own and others else _across_runs([])
         return _told_by_spread(name, found)
+    pairs = [(a.measure(name), b.measure(name)) for a, b in zip(one, other, strict=True)]
     parts = [(a.parts(name), b.parts(name)) for a, b in zip(one, other, strict=True)]
     known = [(a, b) for a, b in parts if a is not None and b is not None]
     if known:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aqmlab.json_files import Json, is_number
+from aqmlab.results import coarse
 from aqmlab.statistics import half_width
 
 
@@ -20,7 +21,8 @@ LONGEST = ("max", "p999", "longest_away_s", "unread_max_s", "rate_error_worst", 
 
 
 def merge_summaries(summaries: Sequence[Json], names: Sequence[str] = ()) -> Json:
-    """The means over independent runs, and under `half_width_95` half the widths of their 95 % intervals.
+    """The means over independent runs, and under `half_width_95` half the widths of their 95 % intervals, no
+    narrower than the bins that quantiles are read off.
 
     A number that is null in any run is null; counts by size that are null are none, unless they are in all runs; texts
     and flags are those of the first run. Of `live`, what was the worst in any run is the worst of all.
@@ -37,7 +39,7 @@ def merge_summaries(summaries: Sequence[Json], names: Sequence[str] = ()) -> Jso
         merged["live"]["void"] = void_of([(name, one.get("void")) for name, one in zip(called, every, strict=True)])
     skipped = ("scenario", "seed", "seeds", "runs")
     merged["half_width_95"] = {
-        key: _half_widths([summary[key] for summary in summaries]) for key in summaries[0] if key not in skipped
+        key: _half_widths([summary[key] for summary in summaries], key) for key in summaries[0] if key not in skipped
     }
     if merged.get("live"):
         merged["half_width_95"]["live"] = _without_longest(merged["half_width_95"]["live"])
@@ -87,13 +89,14 @@ def _without_longest(widths: Any) -> Any:
     return {key: None if key in LONGEST else _without_longest(item) for key, item in widths.items()}
 
 
-def _half_widths(values: list[Any]) -> Any:
+def _half_widths(values: list[Any], name: str) -> Any:
     if isinstance(values[0], dict):
         if not all(isinstance(value, dict) for value in values):
             return None
-        return {key: _half_widths([value.get(key) for value in values]) for key in values[0]}
+        return {key: _half_widths([value.get(key) for value in values], f"{name}.{key}") for key in values[0]}
     if isinstance(values[0], list) and any(isinstance(value, dict) for value in values[0]):  # the links of a route
         if not all(isinstance(value, list) and len(value) == len(values[0]) for value in values):
             return None
-        return [_half_widths(list(each)) for each in zip(*values, strict=True)]
-    return half_width(values) if all(is_number(value) for value in values) else None
+        return [_half_widths(list(each), name) for each in zip(*values, strict=True)]
+    width = half_width(values) if all(is_number(value) for value in values) else None
+    return None if width is None else max(width, coarse.widest_s(name, values))

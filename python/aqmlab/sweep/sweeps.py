@@ -16,7 +16,7 @@ from aqmlab.errors import BadInput, Interrupted, Misbehaved
 from aqmlab.json_files import Json, read_json
 from aqmlab.laws import brought
 from aqmlab.progress import Foreseen, Monitor, Silent
-from aqmlab.results import store
+from aqmlab.results import coarse, store
 from aqmlab.runs import planning
 from aqmlab.statistics import Interval
 from aqmlab.sweep import axes, grid, making, offered, repeatable, table
@@ -81,10 +81,15 @@ class Finished:
         return self.folder / table.FILE
 
     def mean(self, point: str, column: str) -> Interval | None:
-        """A measure over the seeds of a point; None where a run has no such number."""
+        """A measure over the seeds of a point; None where a run has no such number.
+
+        The interval of a quantile that is read off a histogram is no narrower than its bin.
+        """
         values = [row.get(column) for row in self.rows if row["point"] == point]
         numbers = [value for value in values if value is not None]
-        return statistics.across_runs(numbers) if numbers and len(numbers) == len(values) else None
+        if not numbers or len(numbers) < len(values):
+            return None
+        return coarse.no_finer(statistics.across_runs(numbers), coarse.widest_s(column, numbers))
 
     def as_dict(self) -> Json:
         """For JSON."""
