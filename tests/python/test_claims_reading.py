@@ -2,10 +2,13 @@ import copy
 
 import pytest
 
+import aqmlab
+from aqmlab import engine
 from aqmlab.claims import reading
 from aqmlab.claims.verdict import CLEAR, EQUAL, HOLDS
 from aqmlab.errors import BadInput
-from conftest import ROOT
+from aqmlab.measures import keys
+from conftest import NATIVE, ROOT
 from subjects import GRID, points
 
 POINTS = points()
@@ -324,3 +327,92 @@ def test_a_measure_of_exchanges_is_refused_where_none_is_completed(traffic, aske
 def test_measures_are_taken_where_there_may_be_something_to_measure(traffic, asked):
     check = {key: CHECK[key] for key in ("of", "than", "low")} | asked
     assert read(CLAIM | {"check": [check]}, found=points_of(*traffic))
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("probes.one_way_delay_s.p98", "did you mean probes.one_way_delay_s.p9"),
+        ("probes.one_way_delay_s", "expected one of probes.one_way_delay_s.p10, probes.one_way_delay_s.p25, "),
+        ("forward.los_ratio", "did you mean forward.loss_ratio?"),
+        ("tcp.held_back.3.goodput", "did you mean tcp.held_back.3.goodput_bps?"),
+        ("links.link.revers.utilisation", "did you mean links.link.reverse.utilisation?"),
+        ("links.core.forward.utilisation", "core: no link of any of its points; expected one of link"),
+        (
+            "nothing",
+            "expected one of forward, reverse, tcp, ",
+        ),
+    ],
+)
+def test_a_key_that_no_summary_has_is_refused_with_what_was_meant(key, said):
+    check = {"measure": "summary", "key": key, "of": {"aqm": "pi", "ecn": "off", "load": "98"}, "high": 1.0}
+    with pytest.raises(BadInput) as error:
+        read(CLAIM | {"check": [check]})
+    assert str(error.value).startswith("claims.toml: x-1: check.0: ") and said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("link.qdisc.qreff", "did you mean link.qdisc.qref?"),
+        ("link.qdisc.kind", "no number of the scenario of any of its points"),
+        ("link.qdisc.probability", "no number of the scenario of any of its points"),
+    ],
+)
+def test_a_parameter_that_no_point_of_a_check_has_is_refused(key, said, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    check = {"measure": "parameter", "key": key, "of": {"aqm": "pi", "load": "98"}, "high": 1.0}
+    with pytest.raises(BadInput) as error:
+        read(CLAIM | {"check": [check]})
+    assert str(error.value).startswith(f"claims.toml: x-1: check.0: key: {key!r}: ") and said in str(error.value)
+
+
+@pytest.mark.parametrize("key", ["link.qdisc.qref", "traffic.0.flows", "path.rtt.uniform.0"])
+def test_a_parameter_that_is_a_default_may_be_asked_for(key, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    of = [{"aqm": "tail", "load": "98"}, {"aqm": "pi", "load": "98"}]
+    read(CLAIM | {"check": [{"measure": "parameter", "key": key, "of": of, "high": 1.0}]})
+
+
+def numbers(item, before=""):
+    entries = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
+    if not entries and (item is None or isinstance(item, int | float)):
+        yield before
+    for key, entry in entries:
+        yield from numbers(entry, f"{before}.{key}" if before else str(key))
+
+
+EVERYTHING = """
+duration = "4s"
+warmup = "1s"
+[links.home]
+rate = "6mbit"
+qdisc = "fq_codel"
+[links.core]
+rate = "5mbit"
+qdisc = { kind = "red", min = "3p", max = "9p" }
+[[traffic]]
+kind = "bulk"
+flows = 2
+route = ["home", "core"]
+[[traffic]]
+kind = "web"
+users = 30
+route = ["home", "core"]
+[[traffic]]
+kind = "probe"
+route = ["core"]
+[[traffic]]
+kind = "video"
+route = ["core"]
+"""
+
+
+def test_every_number_of_a_summary_may_be_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    summary = aqmlab.run(EVERYTHING, out=tmp_path / "out").summary
+    asked = {key for key in numbers(summary) if not key.endswith(("loss_runs", ".own_causes"))} - {"live"}
+    assert {"links.home.forward.queue_delay_p99_s", "tcp.held_back.0.goodput_bps", "frames.delay_s.p10"} <= asked
+    assert any(key.startswith("routes.0.forward.0.") for key in asked)
+    for key in asked:
+        keys.check(key)

@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab import files, near, toml_text
+from aqmlab.claims import settings
 from aqmlab.claims.asking import HOWS, Group, Question, questions
 from aqmlab.claims.samples import EACH
 from aqmlab.claims.verdict import EQUAL, FAILS, HOLDS, OPEN, PERCENT, POINTS, WORDS, check_unit
@@ -220,6 +221,7 @@ def _check(table: Json, where: str, position: int, points: Sequence[Point]) -> l
     how = _how(table, where)
     groups = _groups(table, where, points)
     _check_exchanges(readings[0], groups, where)
+    settings.check(readings, list(_points(groups).values()), where)
     low, high = _bound(table, "low", where), _bound(table, "high", where)
     if low is None and high is None:
         raise BadInput(f"{where}: low: missing; expected low or high or both")
@@ -264,8 +266,7 @@ def _check_exchanges(reading: Reading, groups: Sequence[tuple[tuple[float, Group
     if not reading.measure.of_exchanges:
         return
     block = dict(reading.given).get("block")
-    every = {point.name: point for terms in groups for _, group in terms for point in group.points}
-    for name, point in every.items():
+    for name, point in _points(groups).items():
         kinds = kinds_without_exchanges(point.source.tree, block)
         if kinds is not None:
             there = f"traffic there is {', '.join(kinds)}" if kinds else f"there is no traffic block {block}"
@@ -273,6 +274,10 @@ def _check_exchanges(reading: Reading, groups: Sequence[tuple[tuple[float, Group
                 f"{where}: measure: {reading.measure.name!r}: {name} completes no exchanges, as {there}; expected "
                 "points with exchanges, or a measure of the link or of packets"
             )
+
+
+def _points(groups: Sequence[tuple[tuple[float, Group], ...]]) -> dict[str, Point]:
+    return {point.name: point for terms in groups for _, group in terms for point in group.points}
 
 
 def _check_share(table: Json, where: str, bounds: tuple[float, float]) -> None:

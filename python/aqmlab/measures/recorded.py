@@ -6,6 +6,7 @@ from typing import Any
 from aqmlab import links, units
 from aqmlab.json_files import Json, at, is_number
 from aqmlab.links import WAYS
+from aqmlab.measures import keys
 from aqmlab.measures.measure import (
     BOTH,
     LINK,
@@ -139,6 +140,7 @@ def _queue_share(params: Params) -> Formula:
 
 def _summary(params: Params) -> Formula:
     key = params["key"]
+    keys.check(key)
 
     def whole(seen: Seen) -> float:
         return _number(seen.summary, key)
