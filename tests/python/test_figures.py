@@ -345,7 +345,7 @@ def test_the_command_writes_what_is_asked(compared, tmp_path, capsys):
         (["nothing"], "figure 'nothing': expected one of response-cdf, response-tail"),
         (["--width", "3.3"], "width: '3.3': expected column, page or a length, as in 3.3in"),
         (["--width", "99in"], "expected at most 40in"),
-        (["--width", "1in"], "expected at least 2.44in for type of 8pt"),
+        (["--width", "1in"], "expected at least 2.45in for type of 8pt"),
         (["--size", "large"], "size: 'large': expected points, as in 8pt"),
         (["--font", "No Such Type"], "font: 'No Such Type': expected a family that is installed"),
         (["--format", "eps"], "format: 'eps': expected one of pdf, svg, png"),
@@ -354,6 +354,14 @@ def test_the_command_writes_what_is_asked(compared, tmp_path, capsys):
 def test_what_cannot_be_drawn_is_refused(compared, tmp_path, capsys, words, said):
     assert cli.invoke(["figures", str(compared.folder), *words, "-o", str(tmp_path / "paper")]) == 2
     assert said in capsys.readouterr().err and not (tmp_path / "paper").exists()
+
+
+@pytest.mark.parametrize("size", ["8pt", "9pt", "7.3pt", "10.5pt", "3mm", "40pt"])
+def test_the_least_width_that_is_said_will_do(size):
+    with pytest.raises(BadInput, match="expected at least") as error:
+        figures.sheet_of("0.1in", size)
+    (least,) = re.findall(r"at least (\S+) for", str(error.value))
+    figures.sheet_of(least, size)
 
 
 def test_a_file_says_its_format(compared, tmp_path):

@@ -1,5 +1,6 @@
 """Figures for a paper: how wide a column is, and in which type."""
 
+import math
 import re
 
 from matplotlib.font_manager import FontProperties, findfont
@@ -15,6 +16,7 @@ TALLEST = 8.0
 """Inches that a page of these papers leaves for a figure and its caption."""
 FEWEST_EMS = 22.0
 """Less wide than these, in sizes of the type, names and numbers have no room."""
+ROUNDING = 1e-9
 WIDEST, LARGEST = 40.0, 40.0
 """Inches, and points: what is meant otherwise."""
 
@@ -27,9 +29,9 @@ def sheet_of(width: str = "column", size: str = SIZE, font: str = "") -> Sheet:
         raise BadInput(f"width: {width!r}: expected at most {WIDEST:g}in")
     if points > LARGEST:
         raise BadInput(f"size: {size!r}: expected at most {LARGEST:g}pt")
-    if 72 * inches / points < FEWEST_EMS:
-        least = FEWEST_EMS * points / 72
-        raise BadInput(f"width: {width!r}: expected at least {least:.3g}in for type of {size}")
+    least = FEWEST_EMS * points / 72
+    if inches < least - ROUNDING:
+        raise BadInput(f"width: {width!r}: expected at least {math.ceil(100 * least) / 100:g}in for type of {size}")
     if font:
         try:
             findfont(FontProperties(family=font), fallback_to_default=False)
