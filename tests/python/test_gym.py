@@ -318,11 +318,11 @@ def test_a_load_is_refused_and_steps_need_an_episode():
     with pytest.raises(BadInput, match="asks for a load; expected its users, which aqmlab calibrate finds"):
         Link(load)
     env = Link(SCENARIO, duration="10ms")
-    with pytest.raises(gymnasium.error.ResetNeeded):
+    with pytest.raises(gymnasium.error.ResetNeeded, match="no episode is under way: expected reset before step"):
         env.step(env.action_space.sample())
     env.reset(seed=1)
     env.step(env.action_space.sample())
-    with pytest.raises(gymnasium.error.ResetNeeded):
+    with pytest.raises(gymnasium.error.ResetNeeded, match="the episode is over: expected reset before step"):
         env.step(env.action_space.sample())
     for number in (7, True, -1, "0"):
         with pytest.raises(BadInput, match=rf"scenario: {number!r}: expected a whole number, from 0 to 0"):

@@ -135,9 +135,24 @@ def test_a_policy_acts_for_one_link_or_several():
     assert found.shape == (3, 1) and np.abs(found).max() <= 1
     assert found.tolist() == [learnt.act(row).tolist() for row in seen]
     assert learnt.act(np.zeros(24)).shape == env.action_space.shape
-    for bad in (np.zeros(23), np.zeros((2, 23)), np.zeros((1, 1, 24)), 0.5, None, "x", [[0.0], [0.0, 1.0]]):
+    for bad in (
+        np.zeros(23),
+        np.zeros((2, 23)),
+        np.zeros((1, 1, 24)),
+        0.5,
+        None,
+        "x",
+        [[0.0], [0.0, 1.0]],
+        np.full(24, 1e300),
+    ):
         with pytest.raises(BadInput, match=r"observation: .*: expected"):
             learnt.act(bad)
+    for odd in (np.nan, np.inf, -np.inf):
+        rows = np.zeros((2, 24))
+        rows[1, 3] = odd
+        for bad in (rows, rows[1]):
+            with pytest.raises(BadInput, match=f"observation: {odd}: expected numbers that are finite"):
+                learnt.act(bad)
 
 
 def test_the_network_in_the_file_is_the_layers():

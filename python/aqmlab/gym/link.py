@@ -200,7 +200,9 @@ class Link(gymnasium.Env[Any, Any]):
 
     def said(self, action: Any) -> Any:
         """What the agent says, for `begin`; raises `BadInput` where it is no action. Nothing is done yet."""
-        if self._run is None or self._now_ns >= self._end_ns:
+        if self._run is None:
+            raise gymnasium.error.ResetNeeded("no episode is under way: expected reset before step")
+        if self._now_ns >= self._end_ns:
             raise gymnasium.error.ResetNeeded("the episode is over: expected reset before step")
         return self.action.read(action)
 

@@ -89,6 +89,8 @@ class Policy:
             raise BadInput(f"observation: {observation!r}: expected {size} numbers, or rows of so many") from None
         if seen.ndim not in (1, 2) or seen.shape[-1] != size:
             raise BadInput(f"observation: shape {seen.shape}: expected ({size},), or rows of so many")
+        if not (finite := np.isfinite(seen)).all():
+            raise BadInput(f"observation: {seen[~finite][0]}: expected numbers that are finite")
         answers = [self._network.answer(row) for row in seen.reshape(-1, size)]
         return np.array(answers, np.float32).reshape(*seen.shape[:-1], 1).clip(-1.0, 1.0)
 
