@@ -172,7 +172,7 @@ def overview(every: Mapping[str, Json], costs: Mapping[str, Any], names: Sequenc
     lines = [
         "# Evaluations after RFC 7928",
         "",
-        "This table has each discipline with its defaults, in scenarios that [RFC 7928 asks for](../guide/evaluate.md).",
+        "This table has each discipline with its defaults, in scenarios of [RFC 7928](../guide/evaluate.md).",
         "Under a section it shows goodput and mean queueing delay of one case, at the lower of its rates.",
         f"Two columns count cases. {_all_cases(every, asked)};",
         "there are fewer where a discipline has no setting that a section asks about.",

@@ -77,6 +77,10 @@ class Column:
         """The summary of each run."""
         return [run.summary for run in self.result.runs]
 
+    def of_parts(self, run: int) -> Mapping[str, float | None]:
+        """What one of its runs has of parts of the traffic, by names such as `applications.calls.mos_mean`."""
+        return self.result.numbers[run].of_parts
+
     @property
     def scenario(self) -> Json:
         """The resolved scenario, with the seed of the first run."""

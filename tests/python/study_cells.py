@@ -29,6 +29,9 @@ class Imagined:
     queue: pl.DataFrame
     demand: tuple[str | None, tuple[int, ...]] = field(default=("same", (1, 2, 3)))
 
+    def of_parts(self, run: int) -> dict[str, float | None]:
+        return {}
+
 
 def window(times: Sequence[float], loss: float = 0.01, sizes: Sequence[int] = ()) -> Window:
     """A run with one exchange of each of these response times in every part; what is lost varies a little."""

@@ -104,6 +104,10 @@ class Runs:
     label: str = "runs"
     demand: tuple = ("the same", (1, 2, 3))
     scenario: dict = field(default_factory=dict)
+    parts: list = None
+
+    def of_parts(self, run):
+        return self.parts[run] if self.parts else {}
 
     def __post_init__(self):
         if self.summaries is None:

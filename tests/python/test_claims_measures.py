@@ -146,6 +146,11 @@ def test_numbers_of_the_summary_and_of_the_scenario():
     assert value("parameter", run, key="link.qdisc.limit") == 240
     assert value("parameter", run, key="link.qdisc.w") == 170
     assert value("parameter", run, key="tcp.window") == 16_384, "as tc and the engine have it"
+    calls = {"applications.calls.mos_mean": 4.2, "applications.calls.mos_least": None}
+    told = Runs([window(TIMES)], [summary], scenario=scenario, parts=[calls])
+    assert value("summary", told, key="applications.calls.mos_mean") == 4.2
+    assert np.isnan(value("summary", told, key="applications.calls.mos_least"))
+    assert np.isnan(value("summary", run, key="applications.calls.mos_mean"))
     for missing in ("jain_index", "udp_loss_ratio", "loss_run_mean"):
         assert np.isnan(value(missing, run)), missing
     assert np.isnan(value("parameter", run, key="link.qdisc.kind"))

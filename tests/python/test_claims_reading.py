@@ -337,6 +337,7 @@ def test_measures_are_taken_where_there_may_be_something_to_measure(traffic, ask
         ("forward.los_ratio", "did you mean forward.loss_ratio?"),
         ("tcp.held_back.3.goodput", "did you mean tcp.held_back.3.goodput_bps?"),
         ("links.link.revers.utilisation", "did you mean links.link.reverse.utilisation?"),
+        ("applications.calls.mos_men", "did you mean applications.calls.mos_mean?"),
         ("links.core.forward.utilisation", "core: no link of any of its points; expected one of link"),
         (
             "nothing",

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from aqmlab import near
 from aqmlab.links import MANY, WAYS
-from aqmlab.results import defined
+from aqmlab.results import by_application, defined
 
 NUMBER, NAME = "0", "NAME"
 """Steps of a pattern: a whole number (a block of traffic, a place in a list), and any name."""
@@ -39,7 +39,15 @@ def patterns() -> tuple[str, ...]:
     others = [key for key in whole if not key.startswith(forward)]
     ways = [f"{way}{what}" for way in (forward, reverse) for what in of_way]
     engine = [f"engine.{name}" for name in _OF_ENGINE]
-    return (*ways, *others, *(f"{MANY}.{NAME}.{key}" for key in ways), *engine, "measured_s", "seed")
+    linked = [f"{MANY}.{NAME}.{key}" for key in ways]
+    return (*ways, *others, *linked, *engine, "measured_s", "seed", *of_applications())
+
+
+@lru_cache(maxsize=1)
+def of_applications() -> tuple[str, ...]:
+    """The numbers of applications, which are worked out of tables and stand beside the summary."""
+    every = by_application.APPLICATIONS
+    return tuple(f"applications.{one.name}.{name}" for one in every for _, _, name in one.headings)
 
 
 def check(key: str) -> None:

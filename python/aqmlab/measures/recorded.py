@@ -143,6 +143,9 @@ def _summary(params: Params) -> Formula:
     keys.check(key)
 
     def whole(seen: Seen) -> float:
+        if key in keys.of_applications():
+            found = seen.of_parts().get(key)
+            return NAN if found is None else found
         return _number(seen.summary, key)
 
     return Formula(whole, None, f"`{key}` of the summary", key, lambda s: coarse.bin_s(key, whole(s)))

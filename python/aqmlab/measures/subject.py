@@ -1,6 +1,8 @@
 """What a claim can be asked of: a point of a study with its runs, or a column of a comparison."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from aqmlab import links
@@ -31,6 +33,10 @@ class Subject(Protocol):
         """The summary of each run, in the same order."""
         ...
 
+    def of_parts(self, run: int) -> Mapping[str, float | None]:
+        """What one of its runs, counted from 0, has of parts of the traffic: of blocks, probes and applications."""
+        ...
+
     @property
     def scenario(self) -> Json:
         """The resolved scenario of the first run."""
@@ -49,6 +55,8 @@ class Seen:
     window: Window
     summary: Json
     scenario: Json
+    of_parts: Callable[[], Mapping[str, float | None]] = dict
+    """What it has of parts of the traffic, by names such as `applications.calls.mos_mean`."""
 
     def at(self, link: str) -> "Seen | None":
         """The same run with the figures of a link in place of the first one's; none where there is no such link."""
@@ -58,10 +66,11 @@ class Seen:
         if link not in self.window.links:
             return None
         summary = {**self.summary, **links.figures(self.summary, link)}
-        return Seen(self.window.at(link), summary, {**self.scenario, links.MANY: {link: there[link]}})
+        scenario = {**self.scenario, links.MANY: {link: there[link]}}
+        return replace(self, window=self.window.at(link), summary=summary, scenario=scenario)
 
 
 def runs_of(subject: Subject) -> list[Seen]:
     """Each of its runs."""
-    pairs = zip(subject.windows, subject.summaries, strict=True)
-    return [Seen(window, summary, subject.scenario) for window, summary in pairs]
+    pairs = enumerate(zip(subject.windows, subject.summaries, strict=True))
+    return [Seen(one, summary, subject.scenario, partial(subject.of_parts, k)) for k, (one, summary) in pairs]

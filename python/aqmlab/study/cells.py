@@ -76,6 +76,10 @@ class Cell:
         """The summary of each run."""
         return [run.summary for run in self.runs]
 
+    def of_parts(self, run: int) -> Mapping[str, float | None]:
+        """What one of its runs has of parts of the traffic, by names such as `applications.calls.mos_mean`."""
+        return self.runs[run].of_parts
+
     @property
     def demand(self) -> tuple[str | None, tuple[int, ...]]:
         """What was demanded: two cells with the same are compared pair by pair."""

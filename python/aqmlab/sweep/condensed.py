@@ -22,7 +22,7 @@ import polars as pl
 
 from aqmlab import checks, reference
 from aqmlab.json_files import Json
-from aqmlab.results import ways
+from aqmlab.results import by_application, ways
 from aqmlab.results.named import Numbers
 from aqmlab.results.run import Run
 from aqmlab.results.window import COUNTS, Counts, Window, condense
@@ -86,7 +86,7 @@ class Condensed:
     def of_parts(self) -> dict[str, float | None]:
         """Numbers of blocks, of probes each way and of applications by their names, such as `traffic.0.p90`.
 
-        None of a run of which no block says of what application it is.
+        None of a run of which no block is of an application.
         """
         found: dict[str, float | None] = self.facts["of_parts"]
         return found
@@ -223,8 +223,8 @@ def of_run(run: Run, key: str, facts: Mapping[str, Any]) -> Condensed:
 
 
 def _of_parts(run: Run, window: Window) -> dict[str, float | None]:
-    """What the tables say of parts of the traffic, which are read for that only where a block has an application."""
-    if not any("application" in block for block in run.scenario["traffic"]):
+    """What the tables say of parts of the traffic, which are read for that only where one is of an application."""
+    if not any(by_application.blocks(run, one) for one in by_application.APPLICATIONS):
         return {}
     found = Numbers(run, lambda: window).of_parts
     return {name: value if value is not None and math.isfinite(value) else None for name, value in found.items()}
