@@ -364,6 +364,32 @@ def test_the_least_width_that_is_said_will_do(size):
     figures.sheet_of(least, size)
 
 
+def test_arguments_of_another_kind_are_named(compared, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    drawn = figures.of(compared)["queue"]
+    asked = [
+        (lambda: drawn.save("x.pdf", width=3.3), "width: 3.3: expected column, page or a length, as in 3.3in"),
+        (lambda: drawn.save("x.pdf", width=["page"]), r"width: \['page'\]: expected column, page or a length"),
+        (lambda: drawn.save("x.pdf", size=8), "size: 8: expected points, as in 8pt"),
+        (lambda: drawn.save("x.pdf", font=8), "font: 8: expected a family that is installed"),
+        (lambda: drawn.save("nodir/x.pdf"), "nodir/x.pdf: nodir is no folder; expected a place that exists"),
+        (lambda: drawn.save(None), "path: None: expected the path of a file whose name ends in .pdf, .svg, .png"),
+        (lambda: figures.of("res/cmp"), "found: 'res/cmp': expected a result or a comparison, as aqmlab.run, .*load"),
+        (lambda: figures.write("res/cmp", "p"), "found: 'res/cmp': expected a result or a comparison"),
+        (
+            lambda: figures.write(compared, "p", "queue"),
+            r"names: 'queue': expected a list of names of figures, as in \[\"queue\"\]",
+        ),
+        (lambda: figures.write(compared, "p", [3]), r"names: \[3\]: expected a list of names of figures"),
+        (lambda: figures.write(compared, None), "folder: None: expected the path of a folder"),
+        (lambda: figures.write(compared, "p", width=84), "width: 84: expected column, page or a length"),
+    ]
+    for call, said in asked:
+        with pytest.raises(BadInput, match=said):
+            call()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_says_its_format(compared, tmp_path):
     with pytest.raises(BadInput, match=r"expected a name that ends in \.pdf, \.svg, \.png"):
         figures.of(compared)["queue"].save(tmp_path / "queue.eps")

@@ -13,6 +13,7 @@ The hues are those of Okabe and Ito (2008), which colour-blind people tell apart
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from aqmlab import arguments
 from aqmlab.comparison import Column, Comparison, Entry
 from aqmlab.errors import BadInput
 from aqmlab.figures.agreement import witness_panels
@@ -51,6 +52,10 @@ __all__ = [
 
 def of(found: Result | Comparison) -> dict[str, Drawn]:
     """The figures of a result or a comparison by name, the most important first."""
+    if not isinstance(found, Result | Comparison):
+        raise BadInput(
+            f"found: {found!r}: expected a result or a comparison, as aqmlab.run, aqmlab.compare and aqmlab.load give"
+        )
     if isinstance(found, Comparison):
         return {drawn.name: drawn for drawn in of_comparison(found)}
     column = Column(Entry(found.name, ".", uncongested=False), found)
@@ -70,12 +75,14 @@ def write(
     """Writes figures for a paper into a folder: all of them, or those of some names."""
     if format not in FORMATS:
         raise BadInput(f"format: {format!r}: expected one of {', '.join(FORMATS)}")
+    place = arguments.path(folder, "folder")
+    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise BadInput(f'names: {names!r}: expected a list of names of figures, as in ["queue"]')
     sheet = sheet_of(width, size, font)
     there = of(found)
     for name in names:
         if name not in there:
             raise BadInput(f"figure {name!r}: expected one of {', '.join(there)}")
-    place = Path(folder)
     paths = [place / f"{name}.{format}" for name in names or there]
     try:
         place.mkdir(parents=True, exist_ok=True)

@@ -14,11 +14,13 @@ import matplotlib as mpl
 from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.figure import Figure
 
+from aqmlab import arguments, files
 from aqmlab.errors import BadInput
 from aqmlab.figures import plots
 from aqmlab.figures.looks import GRID, INK, MUTED, ON_PAGE, PAPER
 from aqmlab.figures.paper import SIZE, sheet_of
 from aqmlab.figures.sheet import PAGE, PHONE, Sheet
+from aqmlab.results import store
 
 COLOURS = {
     **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), MUTED),
@@ -55,10 +57,12 @@ class Drawn:
 
     def save(self, path: str | Path, *, width: str = "column", size: str = SIZE, font: str = "") -> Path:
         """Writes it for a paper; the file's name says the format."""
-        place = Path(path)
+        place = arguments.path(path, "path", f"the path of a file whose name ends in .{', .'.join(FORMATS)}")
         if place.suffix[1:] not in FORMATS:
             raise BadInput(f"{place}: expected a name that ends in .{', .'.join(FORMATS)}")
-        place.write_bytes(self.as_format(place.suffix[1:], sheet_of(width, size, font)))
+        sheet = sheet_of(width, size, font)
+        files.check_folder_of(place)
+        store.write_bytes(place, self.as_format(place.suffix[1:], sheet))
         return place
 
     @property

@@ -2,6 +2,7 @@
 
 import math
 import re
+from typing import Any
 
 from matplotlib.font_manager import FontProperties, findfont
 
@@ -23,8 +24,11 @@ WIDEST, LARGEST = 40.0, 40.0
 
 def sheet_of(width: str = "column", size: str = SIZE, font: str = "") -> Sheet:
     """A sheet as wide as asked, `column`, `page` or a length such as 3.3in, with type of a size such as 8pt."""
-    inches = _inches(WIDTHS.get(width, width), f"width: {width!r}: expected column, page or a length, as in 3.3in")
+    of_width = f"width: {width!r}: expected column, page or a length, as in 3.3in"
+    inches = _inches(WIDTHS.get(width, width) if isinstance(width, str) else width, of_width)
     points = 72 * _inches(size, f"size: {size!r}: expected points, as in {SIZE}")
+    if not isinstance(font, str):
+        raise BadInput(f"font: {font!r}: expected a family that is installed")
     if inches > WIDEST:
         raise BadInput(f"width: {width!r}: expected at most {WIDEST:g}in")
     if points > LARGEST:
@@ -40,8 +44,9 @@ def sheet_of(width: str = "column", size: str = SIZE, font: str = "") -> Sheet:
     return Sheet(inches, points, font, TALLEST)
 
 
-def _inches(text: str, complaint: str) -> float:
-    found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)\s*(in|cm|mm|pt)", text.strip())
+def _inches(text: Any, complaint: str) -> float:
+    is_text = isinstance(text, str)
+    found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)\s*(in|cm|mm|pt)", text.strip()) if is_text else None
     if found is None or float(found[1]) <= 0:
         raise BadInput(complaint)
     return float(found[1]) * INCHES[found[2]]
