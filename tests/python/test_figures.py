@@ -14,7 +14,7 @@ from scipy import stats
 
 import aqmlab
 from aqmlab import cli, figures
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, Doubt
 from aqmlab.figures import apart, applications, coinciding, responses
 from aqmlab.figures.calibration import _fit
 from aqmlab.figures.drawn import COLOURS, METADATA, Drawn
@@ -387,7 +387,21 @@ def test_arguments_of_another_kind_are_named(compared, tmp_path, monkeypatch):
     for call, said in asked:
         with pytest.raises(BadInput, match=said):
             call()
-    assert list(tmp_path.iterdir()) == []
+    assert not {"x.pdf", "nodir", "p"} & {path.name for path in tmp_path.iterdir()}
+
+
+def test_characters_that_a_font_lacks_are_said_in_a_line(compared, tmp_path, capsys, monkeypatch):
+    named = "PI \N{SNOWMAN WITHOUT SNOW} \N{PHOENICIAN LETTER ALF}"
+    compared.columns[1].name = named
+    monkeypatch.setattr("aqmlab.api.load_to_show", lambda folder: compared)
+    assert cli.invoke(["figures", "x", "queue", "--font", "DejaVu Serif", "-o", str(tmp_path)]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        f"aqmlab: warning: {named!r}: the font DejaVu Serif has no {' '.join(named.split()[1:])}, and boxes are drawn; "
+        "expected --font FAMILY with a family that has them"
+    ]
+    with pytest.warns(Doubt, match="'queue': the font .* expected font=\"FAMILY\" with a family that has them"):
+        figures.of(compared)["queue"].save(tmp_path / "queue.pdf", font="DejaVu Serif")
 
 
 def test_a_file_says_its_format(compared, tmp_path):

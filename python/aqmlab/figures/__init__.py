@@ -16,6 +16,7 @@ from pathlib import Path
 from aqmlab import arguments
 from aqmlab.comparison import Column, Comparison, Entry
 from aqmlab.errors import BadInput
+from aqmlab.figures import glyphs
 from aqmlab.figures.agreement import witness_panels
 from aqmlab.figures.apart import block_responses, probe_delays
 from aqmlab.figures.applications import application_distributions
@@ -86,13 +87,21 @@ def write(
     paths = [place / f"{name}.{format}" for name in names or there]
     try:
         place.mkdir(parents=True, exist_ok=True)
-        for path in paths:
-            store.write_bytes(path, there[path.stem].as_format(format, sheet))
+        with glyphs.missing_said(_names(found), "figures"):
+            for path in paths:
+                store.write_bytes(path, there[path.stem].as_format(format, sheet))
     except OSError as error:
         raise BadInput(
             f"{place}: cannot be written: {error.strerror or error}; expected a folder for figures"
         ) from None
     return paths
+
+
+def _names(found: Result | Comparison) -> list[str]:
+    """What people have called things that figures name."""
+    if isinstance(found, Comparison):
+        return [column.label for column in found.columns]
+    return [found.name]
 
 
 def save(figures: Iterable[Pictures], folder: Path) -> list[Path]:

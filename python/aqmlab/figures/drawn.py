@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from aqmlab import arguments, files
 from aqmlab.errors import BadInput
-from aqmlab.figures import plots
+from aqmlab.figures import glyphs, plots
 from aqmlab.figures.looks import GRID, INK, MUTED, ON_PAGE, PAPER
 from aqmlab.figures.paper import SIZE, sheet_of
 from aqmlab.figures.sheet import PAGE, PHONE, Sheet
@@ -62,7 +62,8 @@ class Drawn:
             raise BadInput(f"{place}: expected a name that ends in .{', .'.join(FORMATS)}")
         sheet = sheet_of(width, size, font)
         files.check_folder_of(place)
-        store.write_bytes(place, self.as_format(place.suffix[1:], sheet))
+        with glyphs.missing_said((), self.name):
+            store.write_bytes(place, self.as_format(place.suffix[1:], sheet))
         return place
 
     @property
