@@ -216,8 +216,14 @@ def _frequency(written: str) -> str:
 
 
 def _files(facts: Any) -> str:
-    several = facts if isinstance(facts, list) else [facts]
-    return " and ".join(Path(each["file"] if isinstance(each, Mapping) else str(each)).name for each in several)
+    return " and ".join(_file(each) for each in (facts if isinstance(facts, list) else [facts]))
+
+
+def _file(facts: Any) -> str:
+    """A file's name as its author has it, which the copy in a result's folder has behind the start of its SHA-256."""
+    if not isinstance(facts, Mapping):
+        return Path(str(facts)).name
+    return Path(facts["file"]).name.removeprefix(f"{facts.get('sha256', '')[:12]}-")
 
 
 _SIZES = (("GiB", 1024.0**3), ("MiB", 1024.0**2), ("KiB", 1024.0))

@@ -90,6 +90,13 @@ def compiled(monkeypatch):
     monkeypatch.setattr(engine, "native", NATIVE)
 
 
+def test_a_kept_copy_is_called_as_its_author_called_the_file(compiled):
+    sha256 = "8e2ee615250b" + "0" * 52
+    for name in ("dem.csv", "8e2ee615250b-dem.csv"):
+        facts = {"kind": "replay", "direction": "both", "demands": {"file": f"files/{name}", "sha256": sha256}}
+        assert subject.block(facts, RATES) == "the exchanges recorded in dem.csv, in the directions recorded"
+
+
 def test_every_kind_of_traffic_has_words(compiled):
     known = {row["name"] for row in engine.traffic_models()}
     assert set(BLOCKS) == known
