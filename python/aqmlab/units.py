@@ -1,6 +1,5 @@
 """Rates and times as people write them (`100mbit`, `60s`), and numbers as people read them."""
 
-import math
 import re
 from typing import Any
 
@@ -36,8 +35,7 @@ def quantity(text: str) -> tuple[float, str] | None:
     if match is None or match[2].lower() not in _QUANTITIES:
         return None
     unit, size = _QUANTITIES[match[2].lower()]
-    number = float(match[1]) * size
-    return (number, unit) if math.isfinite(number) else None
+    return float(match[1]) * size, unit
 
 
 def rate_bps(value: Any, key: str) -> float:

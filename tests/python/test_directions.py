@@ -12,7 +12,7 @@ import aqmlab
 from aqmlab import engine, report
 from aqmlab.command import terminal
 from aqmlab.errors import BadInput
-from aqmlab.results import ways
+from aqmlab.results import coarse, ways
 from aqmlab.results.window import OF_LINK, OF_WAY
 from conftest import NATIVE
 from page_cells import BeautifulSoup, text
@@ -52,7 +52,7 @@ def test_every_number_of_a_direction_can_be_asked_for_with_its_interval(bulk):
             if None in each:
                 assert np.isnan(interval.value)
                 continue
-            half = stats.t.ppf(0.975, 2) * np.std(each, ddof=1) / np.sqrt(3)
+            half = max(stats.t.ppf(0.975, 2) * np.std(each, ddof=1) / np.sqrt(3), coarse.widest_s(name, each))
             assert interval.value == pytest.approx(np.mean(each), rel=1e-9), name
             assert interval.half_width == pytest.approx(half, rel=1e-6, abs=1e-12), name
             assert column.result.estimate(name) == interval

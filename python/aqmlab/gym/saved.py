@@ -84,7 +84,8 @@ class Policy:
         """The action for an observation, as `Link.step` takes it: from -1 to 1; of several rows one each."""
         size = self.about.size
         try:
-            seen = np.asarray(observation, np.float32)
+            with np.errstate(over="ignore"):
+                seen = np.asarray(observation, np.float32)
         except (TypeError, ValueError):
             raise BadInput(f"observation: {observation!r}: expected {size} numbers, or rows of so many") from None
         if seen.ndim not in (1, 2) or seen.shape[-1] != size:

@@ -1,5 +1,6 @@
 """Axes of a grid: their values, written out as tables or in short as one key and what it is set to."""
 
+import math
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ AXIS_NAME = re.compile(r"[a-z][a-z0-9_]*")
 RESERVED = (
     *("grid", "label", "point", "seed", "measured_s", "self_checks_hold", "self_checks_failed"),
     *("calibration_seed", "calibration_window_error", "asked_load_bps", "offered_load_bps"),
-    *("findings", "measured_s", "routes"),
+    *("findings", "routes"),
     *("demand_digest", "digest", "wall_s", "cpu_s", "peak_rss_bytes"),
 )
 """What no axis may be called: selectors and tables of runs have something else under these names."""
@@ -157,7 +158,7 @@ def _with_numbers(values: list[Value], texts: Sequence[str]) -> tuple[list[Value
     if any(value.number is not None for value in values):
         return values, ""
     read_off = [units.quantity(text) for text in texts]
-    found = [one for one in read_off if one is not None]
+    found = [one for one in read_off if one is not None and math.isfinite(one[0])]
     if len(found) < len(values) or len({unit for _, unit in found}) != 1:
         return values, None
     return [replace(v, number=number) for v, (number, _) in zip(values, found, strict=True)], found[0][1]
