@@ -113,7 +113,7 @@ impl Controller for Cubic {
         }
     }
 
-    /// Linux's dialect takes back nothing (bictcp_undo_cwnd is the frame's).
+    /// Linux's dialect takes back nothing: window and threshold are the frame's (tcp_reno_undo_cwnd).
     fn undone(&mut self) {
         if let Self::Rfc(cubic) = self {
             cubic.undone();

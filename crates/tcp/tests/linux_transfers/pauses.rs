@@ -3,7 +3,8 @@
 use crate::path;
 use crate::record::{Record, Transfer, records};
 
-/// How far completion times may be apart, of the time that the kernel does not spend waiting for the application.
+/// How far completion times may be apart, of the time that the kernel does not spend waiting for the application: a
+/// third of what single transfers are allowed. With a curve that goes on in pauses eleven are farther apart.
 const ALIKE: f64 = 0.01;
 /// Transfers that may take another time, and why.
 const EXCUSED: &[(&str, &str)] = &[(
