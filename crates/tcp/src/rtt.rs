@@ -24,7 +24,7 @@ pub struct RttEstimator {
     tick_end: u64,
     /// Doublings since the last sample.
     backoff: u32,
-    /// Eight times the smoothed round-trip time in nanoseconds, where the clock counts ticks and `srtt_8` with it.
+    /// Eight times the smoothed round-trip time in nanoseconds, where `srtt_8` counts ticks and a pacer needs it.
     exact_8: u64,
 }
 
@@ -43,7 +43,10 @@ impl RttEstimator {
         let tick = config.granularity.ns();
         // A clock of `granularity` counts ticks, and a round trip takes at least one.
         let rtt = if tick > 1_000_000 {
-            self.exact_8 = if self.exact_8 == 0 { rtt.ns() * 8 } else { self.exact_8 - self.exact_8 / 8 + rtt.ns() };
+            if config.is_paced() {
+                self.exact_8 =
+                    if self.exact_8 == 0 { rtt.ns() * 8 } else { self.exact_8 - self.exact_8 / 8 + rtt.ns() };
+            }
             ((rtt.ns() + tick / 2) / tick).max(1) * tick
         } else {
             rtt.ns().max(1)
@@ -244,7 +247,7 @@ mod tests {
     #[test]
     fn what_paces_does_not_count_in_ticks() {
         // Ticks of 10 ms make 10 ms of a round trip of 1 ms for the timers, as in BSD and ns-2, and 1 ms for a pacer.
-        let config = Config { granularity: Span::from_ms(10), ..fine() };
+        let config = Config { granularity: Span::from_ms(10), pacing: true, ..fine() };
         let mut rtt = RttEstimator::new(&config);
         for _ in 0..3 {
             rtt.sample(Span::from_ms(1), 1, 2, &config);
