@@ -5,8 +5,13 @@
 //! shorter than its own gap, and for what is left of another's turn.
 
 use crate::common::{Parcel, built};
-use aqm::{Cause, Egress, Headers, Tap, registry};
+use aqm::law::{Arrival, Law, Verdict};
+use aqm::param::{Length, Value, Values};
+use aqm::qdisc::fq_law;
+use aqm::registry::Site;
+use aqm::{Backlog, Cause, Egress, Headers, Tap, registry};
 use base::{Ecn, Rate, Span, Stream, Time};
+use std::sync::{Arc, Mutex};
 
 const RATE: Rate = Rate::from_bps(10_000_000);
 const SIZE: u32 = 1000;
@@ -98,4 +103,88 @@ fn a_queue_that_refused_what_found_it_empty_is_idle() {
     offer(&mut egress, drained + Span::from_secs(3600), &mut losses);
     assert_eq!(losses.greedy, before + 1, "an hour is idle");
     egress.assert_conserved();
+}
+
+/// A law that ticks sooner after a period in which a packet came, and writes down when it did.
+struct Beating {
+    next: Time,
+    has_arrived: bool,
+    ticks: Arc<Mutex<Vec<Time>>>,
+}
+
+const SOON: Span = Span::from_ms(30);
+const LATE: Span = Span::from_ms(100);
+
+impl Law for Beating {
+    fn on_arrival(&mut self, _arrival: &Arrival, _now: Time) -> Verdict {
+        self.has_arrived = true;
+        Verdict::Pass
+    }
+    fn next_tick(&self) -> Time {
+        self.next
+    }
+    fn tick(&mut self, _backlog: Backlog, now: Time) {
+        if now >= self.next {
+            self.ticks.lock().expect("nobody panics").push(self.next);
+            self.next += if std::mem::take(&mut self.has_arrived) { SOON } else { LATE };
+        }
+    }
+    fn retune(&mut self, _values: &Values, _rate: Rate, _now: Time) {}
+}
+
+#[test]
+fn each_law_ticks_as_it_would_alone() {
+    const END: Time = Time::from_ns(20_000_000_000);
+    // One flow from the start, one whose first packet comes after ten seconds, in bursts.
+    let comes = |flow: u64, ms: u64| match flow {
+        MODEST => ms % 70 == 3,
+        _ => ms > 10_000 && ms / 500 % 2 == 0 && ms % 40 == 1,
+    };
+    let values = [
+        ("limit", Value::Length(Length::Packets(1000.0))),
+        ("quantum", Value::Size(1514)),
+        ("queues", Value::Integer(64)),
+    ];
+    let mut written = Values::default();
+    written.0.extend(values.map(|(name, value)| (name.into(), value)));
+    let all: Arc<Mutex<Vec<Arc<Mutex<Vec<Time>>>>>> = Arc::default();
+    let made = |_| {
+        let ticks: Arc<Mutex<Vec<Time>>> = Arc::default();
+        all.lock().expect("nobody panics").push(Arc::clone(&ticks));
+        Beating { next: Time::ZERO + LATE, has_arrived: false, ticks }
+    };
+    let mut qdisc = fq_law::around::<Parcel, _>(&written, Site { rate: RATE, stream: Stream::named(1, "q") }, made);
+    let mut losses = Losses::default();
+    for ms in 0..END.ns() / 1_000_000 {
+        // Packets come between the milliseconds, at which laws tick.
+        let now = Time::from_ns(ms * 1_000_000 + 500_000);
+        while qdisc.next_tick() <= now {
+            let due = qdisc.next_tick();
+            qdisc.tick(due);
+            assert!(qdisc.next_tick() > due);
+        }
+        for flow in [MODEST, GREEDY] {
+            if comes(flow, ms) {
+                qdisc.offer(Parcel { number: ms, size: SIZE, ecn: Ecn::NotEct, flow }, now, &mut losses);
+            }
+        }
+        qdisc.take(now, &mut losses);
+    }
+    let alone = |flow: u64| {
+        let (mut ticks, mut next) = (Vec::new(), 100);
+        let mut has_arrived = false;
+        for ms in 0..END.ns() / 1_000_000 {
+            if ms == next {
+                ticks.push(Time::from_ns(ms * 1_000_000));
+                next += if std::mem::take(&mut has_arrived) { 30 } else { 100 };
+            }
+            has_arrived |= comes(flow, ms);
+        }
+        ticks
+    };
+    let all = all.lock().expect("nobody panics");
+    let told: Vec<Vec<Time>> = all.iter().map(|ticks| ticks.lock().expect("nobody panics").clone()).collect();
+    assert!(alone(MODEST) != alone(GREEDY) && told.contains(&alone(MODEST)) && told.contains(&alone(GREEDY)));
+    // The first is no queue's, and the others sleep for ever.
+    assert_eq!(told[1..].iter().filter(|ticks| !ticks.is_empty()).count(), 2);
 }

@@ -128,8 +128,8 @@ struct Flow<L> {
     queue: Queue,
     /// Bytes it may still send in this turn; no turn at 0 or below.
     deficit: i64,
-    /// Whether it is among those whose law ticks.
-    is_awake: bool,
+    /// The beat since which its law sleeps; none if it is among those whose law ticks.
+    asleep_since: Option<u64>,
 }
 
 impl<L> Flow<L> {
@@ -167,10 +167,15 @@ pub struct FairQueue<P, L> {
     fattest: Heap<(u64, u32)>,
     pool: Pool<P>,
     held: Backlog,
-    /// A law without a queue: it keeps the time for all, which tick together.
+    /// A law without a queue: it keeps the time for queues that wake.
     pace: L,
-    /// The queues whose law ticks, in no order: empty ones with a law at rest sleep.
+    /// The queues whose law ticks, in no order. A queue sleeps until its first packet comes, and while it is empty and
+    /// its law at rest.
     awake: Vec<u32>,
+    /// How often `pace` has ticked.
+    beats: u64,
+    /// When the next law ticks.
+    due: Time,
 }
 
 /// How many bytes so many queues hold before the first packet, each with a law `L` that holds `own` beside itself.
@@ -193,7 +198,7 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
         mut law: impl FnMut() -> L,
     ) -> Self {
         let pace = law();
-        let mut flow = || Flow { law: law(), queue: Queue::default(), deficit: 0, is_awake: false };
+        let mut flow = || Flow { law: law(), queue: Queue::default(), deficit: 0, asleep_since: Some(0) };
         Self {
             limit: Limit::of(values),
             full,
@@ -208,6 +213,8 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
             held: Backlog::default(),
             // Room for all, if any law ticks at all.
             awake: Vec::with_capacity(if pace.next_tick().is_set() { queues as usize } else { 0 }),
+            beats: 0,
+            due: pace.next_tick(),
             pace,
         }
     }
@@ -289,6 +296,23 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
         self.flows[fattest].law.on_eviction(packets, now);
     }
 
+    /// Wakes a queue that sleeps since a beat. Its law hears of the ticks that it slept through, in which it was empty.
+    #[cold]
+    fn wake(&mut self, index: usize, since: u64) {
+        let flow = &mut self.flows[index];
+        for _ in since..self.beats {
+            flow.law.tick(Backlog::default(), flow.law.next_tick());
+        }
+        flow.asleep_since = None;
+        self.awake.push(index as u32);
+    }
+
+    /// When the first of all laws that tick wants to.
+    fn first_tick(&self) -> Time {
+        let awake = self.awake.iter().map(|&item| self.flows[item as usize].law.next_tick());
+        awake.fold(self.pace.next_tick(), Time::min)
+    }
+
     /// The packet whose turn it is and that its law lets pass.
     fn next(&mut self, now: Time, tap: &mut dyn Tap<P>) -> Option<Held<P>> {
         // The first whose turn was over, since the last that had one.
@@ -335,11 +359,12 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
             self.flows[index].stays_empty(now);
             return driver.dropped(packet, Cause::TAIL, now);
         }
-        let flow = &mut self.flows[index];
-        if !flow.is_awake && self.pace.next_tick().is_set() {
-            flow.is_awake = true;
-            self.awake.push(index as u32);
+        if let Some(since) = self.flows[index].asleep_since
+            && self.pace.next_tick().is_set()
+        {
+            self.wake(index, since);
         }
+        let flow = &mut self.flows[index];
         if flow.law.wants_hosts() {
             flow.law.hear_hosts(driver.hosts(&packet));
         }
@@ -383,7 +408,7 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
     }
 
     fn next_tick(&self) -> Time {
-        self.pace.next_tick()
+        self.due
     }
 
     fn gauges(&self) -> Gauges {
@@ -401,24 +426,29 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
         for flow in &mut self.flows {
             flow.law.retune(values, rate, now);
         }
+        self.due = self.first_tick();
     }
 
     fn tick(&mut self, now: Time) {
-        if now < self.pace.next_tick() {
+        if now < self.due {
             return;
         }
-        self.pace.tick(Backlog::default(), now);
+        if self.pace.next_tick() <= now {
+            self.pace.tick(Backlog::default(), now);
+            self.beats += 1;
+        }
         let mut at = 0;
         while let Some(&item) = self.awake.get(at) {
             let backlog = self.seen_by(item as usize);
             let flow = &mut self.flows[item as usize];
             flow.law.tick(backlog, now);
             if flow.queue.is_empty() && flow.law.is_at_rest() {
-                flow.is_awake = false;
+                flow.asleep_since = Some(self.beats);
                 self.awake.swap_remove(at);
             } else {
                 at += 1;
             }
         }
+        self.due = self.first_tick();
     }
 }
