@@ -218,16 +218,12 @@ class Red(Law):
         return "early"
 
     def judge_as_ns2(self, packet: Packet, waiting: Waiting) -> str | None:
-        """red.cc: no signal at a queue of one, none for the first packet in the band."""
+        """red.cc with use_mark_p_: no signal at a queue of one, none for the first packet above min."""
         self.count += 1
         self.count_bytes += packet.size
         if not self.may_signal_as_ns2(waiting):
             self.was_in_band = False
             return None
-        if self.avg >= self.end:
-            self.count = 0
-            self.count_bytes = 0
-            return "forced"
         if not self.was_in_band:
             self.was_in_band = True
             self.count = 1
@@ -242,7 +238,7 @@ class Red(Law):
             return None
         self.count = 0
         self.count_bytes = 0
-        return "early"
+        return "forced" if self.avg >= self.end else "early"
 
     def may_signal_as_ns2(self, waiting: Waiting) -> bool:
         """Whether red.cc considers a signal at all: more than one packet (byte, where bytes are measured) waits."""

@@ -17,7 +17,8 @@
 //! "RED*" of Kuzmanovic 2005, "new gentle" of Le et al. 2007), or above a probability (`mark_p`, ns-2). What is left is
 //! a `dialect`:
 //! - `ns2`: after idle the average decays once more and whole slots only; nothing is signalled at a queue of one packet
-//!   or less, nor the first packet in the band; byte mode scales after the spacing, and spaces by bytes.
+//!   or less, nor the first packet above `min`; byte mode scales after the spacing, and spaces by bytes. Beyond the
+//!   curve's end all that holds with a probability of 1 (`use_mark_p_` is true in ns-2.35).
 //! - `linux`: one stored draw for each signal, and never the first packet in the band. Not its fixed-point arithmetic.
 //! - `altq`: ALTQ's whole numbers, idle times and spacing, which [`altq`] states. For [`red`](self) and
 //!   [`ared`](super::ared) alone.
@@ -221,7 +222,8 @@ impl Detector {
             return Verdict::Pass;
         }
         let p = self.curve.probability(average);
-        if average >= self.curve.end() {
+        let is_beyond = average >= self.curve.end();
+        if is_beyond && self.dialect != Dialect::Ns2 {
             return self.force(arrival.ecn, average, p);
         }
         if !self.is_chosen(p, arrival.size, stream) {
@@ -229,7 +231,7 @@ impl Detector {
         }
         self.count = 0;
         self.count_bytes = 0;
-        self.signal(arrival.ecn, Cause::EARLY, average, p)
+        self.signal(arrival.ecn, if is_beyond { Cause::FORCED } else { Cause::EARLY }, average, p)
     }
 
     /// Lets a packet pass that arrives in the band, and counts it in the spacing, without a draw.
@@ -246,8 +248,7 @@ impl Detector {
             // red.cc judges first: the band is entered or left all the same, and then the loss restarts the spacing.
             Dialect::Ns2 => {
                 let is_outside = self.average() < self.curve.min() || self.is_spared(arrival);
-                let is_above = self.average() >= self.curve.end();
-                self.count = if is_outside || is_above && self.count == OUTSIDE { OUTSIDE } else { 0 };
+                self.count = if is_outside { OUTSIDE } else { 0 };
                 self.count_bytes = 0;
             }
             // sch_red judges first too, and what its child queue then refuses it is not told.
@@ -307,11 +308,7 @@ impl Detector {
 
     /// Signals a packet because the average is beyond the curve's end.
     fn force(&mut self, ecn: Ecn, average: f64, p: f64) -> Verdict {
-        self.count = match self.dialect {
-            Dialect::Paper => 0,
-            Dialect::Ns2 => self.count.min(0),
-            Dialect::Linux => OUTSIDE,
-        };
+        self.count = if self.dialect == Dialect::Linux { OUTSIDE } else { 0 };
         self.count_bytes = 0;
         self.signal(ecn, Cause::FORCED, average, p)
     }
