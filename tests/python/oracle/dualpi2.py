@@ -308,7 +308,7 @@ class Protection:
         """Whether a packet goes elsewhere."""
         place = self.pick(packet.flow, now_ns)
         more_ns = int(native * packet.size * 8e9 / self.aging_bps)
-        score_ns = min(self.expiries_ns[place] - now_ns + more_ns, self.critical_score_ns)
+        score_ns = min(self.expiries_ns[place] - now_ns + more_ns, 5_000_000_000)
         self.expiries_ns[place] = now_ns + score_ns
         if delay_ns <= self.critical_delay_ns:
             return False

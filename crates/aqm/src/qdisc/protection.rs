@@ -20,7 +20,9 @@
 //! score that lasts, and memory of flows that behave is free at once. A responsive flow's congestion rate is small,
 //! whatever its rate: two marks a round trip.
 //!
-//! Deviations. Scores are whole nanoseconds, rounded down. Flows are hashed with this project's hash.
+//! Deviations. Scores are whole nanoseconds, rounded down, and end at five seconds as in CableLabs' own model of Annex P.
+//! `aging` is the 2^19 bytes a second that the RFC states; its pseudocode has 2^-11 bytes a nanosecond, which are 488,281
+//! a second. Flows are hashed with this project's hash.
 
 use crate::param::{Kind, Param, Values};
 use base::{FlowKey, Span, Time};
@@ -30,6 +32,8 @@ const BUCKETS: usize = 1 << BITS;
 const BITS: u32 = 5;
 /// In so many places a flow may have its bucket.
 const ATTEMPTS: u32 = 2;
+/// No score is longer: so long after it has ceased a flow is sanctioned at most.
+const LONGEST: Span = Span::from_secs(5);
 /// Of the flows' hash.
 const SALT: u64 = 0;
 
@@ -143,7 +147,7 @@ impl Protection {
     fn fill(&mut self, bucket: usize, bytes: u32, native: f64, now: Time) -> Span {
         let bucket = &mut self.buckets[bucket];
         let more = Span::from_ns((native * f64::from(bytes) * 8e9 / self.aging_bps) as u64);
-        let score = (bucket.expires.since(now) + more).min(self.critical_score);
+        let score = (bucket.expires.since(now) + more).min(LONGEST);
         bucket.expires = now + score;
         score
     }
@@ -168,7 +172,7 @@ mod tests {
         Protection::of(&values).expect("it is on")
     }
 
-    /// A packet of 1000 bytes that is marked for certain adds 1 ms; four of them reach 4 ms, and no more is kept.
+    /// A packet of 1000 bytes that is marked for certain adds 1 ms, up to 5 s.
     #[test]
     fn a_score_grows_by_marks_and_falls_with_time() {
         let mut protection = protection();
@@ -176,14 +180,16 @@ mod tests {
         let flow = FlowKey(7);
         let bucket = protection.bucket_of(flow, now);
         let scores = [1.0, 0.5, 0.0, 1.0, 1.0, 1.0].map(|native| protection.fill(bucket, 1_000, native, now));
-        assert_eq!(scores.map(|score| score.ns() / 1_000), [1_000, 1_500, 1_500, 2_500, 3_500, 4_000]);
-        // 3 ms later 1 ms is left, and after 4 nothing.
+        assert_eq!(scores.map(|score| score.ns() / 1_000), [1_000, 1_500, 1_500, 2_500, 3_500, 4_500]);
+        // 3 ms later 1.5 ms are left, and after 5 nothing.
         let later = now + Span::from_ms(3);
         assert_eq!(protection.bucket_of(flow, later), bucket);
-        assert_eq!(protection.fill(bucket, 1_000, 0.0, later), Span::from_ms(1));
+        assert_eq!(protection.fill(bucket, 1_000, 0.0, later), Span::from_us(1_500));
         let latest = now + Span::from_ms(9);
         assert_eq!(protection.bucket_of(flow, latest), bucket);
         assert_eq!(protection.fill(bucket, 1_000, 0.0, latest), Span::ZERO);
+        let flooded = (0..5_001).map(|_| protection.fill(bucket, 1_000, 1.0, latest)).last();
+        assert_eq!(flooded, Some(LONGEST));
     }
 
     /// A score of 2 ms is too much where the queue waits more than 2 ms, and never where it waits 1 ms or less.
