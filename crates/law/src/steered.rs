@@ -145,9 +145,15 @@ pub const HELD: &str = "steered";
 pub fn held(laws: Vec<(Entry, Values)>, found: impl Fn(Helm) + Send + Sync + 'static) -> Result<Entry, String> {
     for (entry, values) in &laws {
         let site = Site { rate: Rate::from_bps(1_000_000_000), stream: Stream::named(0, HELD) };
-        if entry.lone_law(values, site).is_none() {
-            let name = &entry.row().name;
+        let name = &entry.row().name;
+        let Some(law) = entry.lone_law(values, site) else {
             return Err(format!("{name}: has queues of its own: expected a law, such as pie, or pfifo"));
+        };
+        if law.follows_packets() && laws.len() > 1 {
+            return Err(format!(
+                "{name}: counts each packet until it leaves, also those that arrived under another law: expected a law \
+                 that does not, such as pie, or pfifo"
+            ));
         }
     }
     let bytes: usize = laws.iter().map(|(entry, values)| entry.state_bytes(values)).sum();

@@ -149,6 +149,10 @@ impl Law for Fred {
         self.red.idle_from(now);
     }
 
+    fn follows_packets(&self) -> bool {
+        true
+    }
+
     fn gauges(&self) -> Gauges {
         Gauges { tracked_flows: Some(self.flows.len() as u32), ..self.red.gauges() }
     }

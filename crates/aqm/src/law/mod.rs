@@ -159,8 +159,13 @@ pub trait Law {
     }
 
     /// Whether ticks would change nothing until the next packet arrives, given an empty queue. Among many queues such a
-    /// law gets no ticks, and later gets them again at the times of the others.
+    /// law gets no ticks, and hears of those that it slept through when the next packet comes.
     fn is_at_rest(&self) -> bool {
+        false
+    }
+
+    /// Whether the law keeps something of each packet from its arrival until it leaves: it must then hear of all.
+    fn follows_packets(&self) -> bool {
         false
     }
 
@@ -230,6 +235,9 @@ impl Law for Boxed {
     }
     fn is_at_rest(&self) -> bool {
         self.law.is_at_rest()
+    }
+    fn follows_packets(&self) -> bool {
+        self.law.follows_packets()
     }
     fn gauges(&self) -> Gauges {
         self.law.gauges()

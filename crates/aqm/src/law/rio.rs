@@ -161,6 +161,10 @@ impl Law for Rio {
         }
     }
 
+    fn follows_packets(&self) -> bool {
+        true
+    }
+
     fn gauges(&self) -> Gauges {
         self.reds.gauges()
     }

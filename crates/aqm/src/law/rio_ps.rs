@@ -210,6 +210,10 @@ impl Law for RioPs {
         }
     }
 
+    fn follows_packets(&self) -> bool {
+        true
+    }
+
     fn gauges(&self) -> Gauges {
         Gauges { tracked_flows: Some(self.flows.len() as u32), ..self.reds.gauges() }
     }

@@ -380,6 +380,10 @@ impl Law for Sfb {
         Verdict::Pass
     }
 
+    fn follows_packets(&self) -> bool {
+        true
+    }
+
     fn gauges(&self) -> Gauges {
         Gauges { probability: Some(self.least), control: None, tracked_flows: None }
     }
