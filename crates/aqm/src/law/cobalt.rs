@@ -20,11 +20,13 @@
 //! | what | `paper` | `linux` |
 //! |---|---|---|
 //! | 1/sqrt(count) | exact | 32 bits, from a table below 16 and by a Newton step a change above |
-//! | the first interval of a queue that was never signalled | a whole one | none |
+//! | the first interval of a queue that was never signalled | a whole one where it was in use before | none |
 //! | an interval | as it is | modulo 2^32 ns, 4.29 s |
 //!
 //! The comments in sch_cake.c mean the first interval to be a whole one. But 1/sqrt(count) is 0 there until the count
-//! first changes, so that in such a queue the second packet that waited too long is signalled at once.
+//! first changes, so that in such a queue the second packet that waited too long is signalled at once. In both forms
+//! that is so where a queue was not in use for an interval and its first packet waits too long: the schedule, which
+//! tells when the queue was last in use, then lies behind and is set to the present.
 //!
 //! Deviations. ns-3's form knows no test against the time of packets, and raises BLUE's probability at 400 ms besides;
 //! it is not offered. BLUE's probability is a float, Linux's has 32 bits.
@@ -51,7 +53,7 @@ pub const DIALECT: Param = Param {
     default: "paper",
     range: Param::ANY,
     doc: "linux: 1/sqrt(count) in 32 bits, and 0 in a queue that was never signalled, whose first signal so comes at \
-          once. paper: exact, and after an interval.",
+          once. paper: exact, and after an interval where the queue was in use.",
     source: "Hoeiland-Joergensen, Taht and Morton 2018",
 };
 

@@ -117,8 +117,8 @@ pub trait Qdisc<P> {
     /// Nothing that waits is lost at this moment, so that setting a parameter is not itself congestion. If more waits
     /// than a smaller `limit` holds, the next arrival finds the queue full. It is then lost, or the queue loses what is
     /// too much, as the discipline does at any time. Linux does so in pfifo, bfifo and cake; a change of its codel,
-    /// pie, fq_codel, fq_pie, dualpi2, sfq and choke loses the excess at once, and one of its red and sfb all that
-    /// waits.
+    /// pie, fq_codel, fq_pie, dualpi2 and sfq loses the excess at once, one of its choke what is beyond the next power
+    /// of two, and one of its red and sfb all that waits.
     ///
     /// Parameters that [`Row::fixed`](crate::registry::Row::fixed) names are as they were.
     fn retune(&mut self, values: &Values, rate: Rate, now: Time);
