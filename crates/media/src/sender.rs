@@ -305,7 +305,7 @@ impl Sender {
             if let Fate::Missing(since) = sent.fate
                 && now.since(since) >= reordering
             {
-                sent.fate = Fate::Lost(now);
+                sent.fate = Fate::Lost(since);
                 found += 1;
             }
         }
@@ -357,4 +357,57 @@ fn delay_s(sent_at: Time, came_at: Time) -> f64 {
 
 fn time_for(bytes: u32, rate_bps: f64) -> Span {
     Span::from_secs_f64(f64::from(bytes) * 8.0 / rate_bps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::receiver::Receiver;
+    use crate::scream::Mode;
+    use base::Rate;
+
+    /// A sender of a packet a millisecond, each told of at once.
+    fn sender() -> Sender {
+        let config = Config {
+            frame_period: Span::from_ms(1),
+            rates: [Rate::from_bps(1_000_000), Rate::from_bps(2_000_000)],
+            packet: 1200,
+            key_frames: None,
+            variation: 0.0,
+            mode: Mode::Classic,
+        };
+        Sender::new(config, Time::ZERO, Stream::named(1, "media"))
+    }
+
+    #[test]
+    fn the_reordering_window_becomes_as_long_as_a_packet_was_missing() {
+        let (mut sender, mut receiver) = (sender(), Receiver::default());
+        // Packets come 30 ms after they were sent, but these: so many milliseconds later than that.
+        let late = [(100, 8), (300, 12), (500, 12)];
+        let mut way: Vec<(u64, u64)> = Vec::new();
+        let mut lost_by = Vec::new();
+        for ms in 0..700 {
+            let now = Time::ZERO + Span::from_ms(ms);
+            while let Some(act) = sender.act(now) {
+                if let Act::Send(packet) = act {
+                    let more = late.iter().find(|(own, _)| *own == packet.sequence).map_or(0, |(_, more)| *more);
+                    way.push((ms + 30 + more, packet.sequence));
+                }
+            }
+            for (_, sequence) in way.extract_if(.., |(at, _)| *at == ms) {
+                if let Some(report) = receiver.on_packet(sequence, true, Ecn::Ect0, now) {
+                    sender.on_report(&report, now);
+                }
+            }
+            if [250, 450, 650].contains(&ms) {
+                lost_by.push((sender.lost, sender.reordering));
+            }
+        }
+        // The first is lost at once, the next after 8 ms, the third not at all: 12 ms are waited for by then, less what
+        // passed before a later packet told that it was missing.
+        let [first, second, third] = lost_by[..] else { panic!("three instants") };
+        assert_eq!([first.0, second.0, third.0], [1, 2, 2], "{lost_by:?}");
+        let is_about = |window: Span, ms: u64| window <= Span::from_ms(ms) && window >= Span::from_ms(ms - 2);
+        assert!(is_about(first.1, 8) && is_about(second.1, 12) && second == third, "{lost_by:?}");
+    }
 }
