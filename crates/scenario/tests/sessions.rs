@@ -116,7 +116,7 @@ fn what_makes_no_sense_is_refused() {
         ("model = \"packmime\"", "s.toml:1: traffic.0.arrivals: missing, expected a frequency such as 1480hz"),
         (
             "model = \"packmime\"\narrivals = \"0.5hz\"",
-            "s.toml:4: traffic.0.arrivals = \"0.5hz\": expected at least 1hz: below, the model's connections come in bursts",
+            "s.toml:4: traffic.0.arrivals = \"0.5hz\": expected at least 2hz: below one a second in a direction",
         ),
         (
             "model = \"packmime\"\narrivals = \"9hz\"\nload = \"9mbit\"",

@@ -29,8 +29,8 @@
 //! - m and g are drawn for each connection, as in the model, where they make connections differ. ns-2 draws those of
 //!   the times once for all connections.
 //! - A request depends on 1,000 before it, in ns-2 on 5,000.
-//! - Sizes of responses end at 2^26 bytes, where the table of ns-2 ends. It extrapolates beyond, for one response in
-//!   300,000.
+//! - Sizes end where the tables of ns-2 do: requests at 886 kB, first responses at 61.6 MB. It extrapolates beyond, for
+//!   one response in 300,000. Later responses of a connection, which have no table, end at 2^26 bytes.
 
 use crate::farima::{Farima, normal};
 use crate::web::{Command, Exchange};
@@ -41,7 +41,7 @@ use std::collections::BinaryHeap;
 /// The parameters of the model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PackMimeModel {
-    /// R: new connections a second.
+    /// New connections a second, of all directions; R is that of one.
     pub connections_per_s: f64,
     /// Share of connections that are persistent.
     pub persistent: f64,

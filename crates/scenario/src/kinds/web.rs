@@ -89,7 +89,7 @@ impl Kind for Web {
             (Some(drawn), _) => users::read(block, model.name, drawn),
             (None, Some(drawn)) => sessions::read(block, model.name, drawn),
             (None, None) if model.name == readers::ARCHIVE2024.name => readers::read(block, model.name),
-            (None, None) => packmime::read(block, model.name),
+            (None, None) => packmime::read(block, model.name, asking.direction),
         }
     }
 }

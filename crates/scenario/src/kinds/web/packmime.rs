@@ -6,6 +6,7 @@ use crate::demand::{Carries, Demand, Expected, Lanes, Site, Source};
 use crate::error::Error;
 use crate::kinds::keys::{ARRIVALS as AT_RANDOM, arrivals};
 use crate::kinds::{Asked, Key, Model, Takes};
+use crate::scenario::Direction;
 use crate::section::Section;
 use crate::units;
 use crate::voice::{Asks, Turn, Voice};
@@ -32,18 +33,19 @@ pub(super) const PACKMIME: Model = Model {
 };
 
 /// Reads a block of connections.
-pub(super) fn read(block: &Section<'_>, name: &str) -> Result<Asked<Web>, Error> {
-    /// The lowest rate, connections a second. The Weibull's shape falls with the rate: it is 0.59 here and 0.03 at a
+pub(super) fn read(block: &Section<'_>, name: &str, direction: Direction) -> Result<Asked<Web>, Error> {
+    /// The lowest rate of a direction, connections a second. The Weibull's shape falls with the rate: it is 0.59 here and 0.03 at a
     /// thousandth of it, where nearly all gaps are next to nothing and the mean lies in one that never comes.
     const FEWEST: f64 = 1.0;
     let connections_per_s = arrivals(block)?;
-    if connections_per_s < FEWEST
+    let fewest = if direction == Direction::Both { 2.0 * FEWEST } else { FEWEST };
+    if connections_per_s < fewest
         && let Some(entry) = block.get(ARRIVALS.name)
     {
-        let fewest = units::write_frequency(FEWEST);
-        return Err(
-            entry.expected(format!("at least {fewest}: below, the model's connections come in bursts without end"))
-        );
+        let fewest = units::write_frequency(fewest);
+        return Err(entry.expected(format!(
+            "at least {fewest}: below one a second in a direction, the model's connections come in bursts without end"
+        )));
     }
     let persistent = PERSISTENT.number(block)?;
     let server_delay = SERVER_DELAY.flag(block)?;
