@@ -14,37 +14,50 @@ from aqmlab.results import video
 from aqmlab.results.run import Run
 from aqmlab.results.video import Segment, play
 
+S = 10**9
+"""A second, in nanoseconds."""
+
 
 def segments(*came_s: float) -> list[Segment]:
-    return [Segment(0.0, came, 500_000) for came in came_s]
+    return [Segment(0, round(came * S), 500_000) for came in came_s]
 
 
 def test_a_film_without_a_stall() -> None:
-    found = play(segments(1.0, 2.0, 3.0), 4.0, 4.0, 100.0, is_whole=True)
-    assert (found.startup_s, found.stalls, found.stalled_s, found.watched_s) == (1.0, 0, 0.0, 12.0)
+    found = play(segments(1.0, 2.0, 3.0), 4 * S, 4 * S, 100 * S, is_whole=True)
+    assert (found.startup_ns, found.stalls, found.stalled_ns, found.watched_ns) == (S, 0, 0, 12 * S)
     assert (found.bitrate_bps, found.switches) == (1e6, 0)
     # The run ends before the film does.
-    assert play(segments(1.0, 2.0, 3.0), 4.0, 4.0, 9.0, is_whole=False).watched_s == 8.0
+    assert play(segments(1.0, 2.0, 3.0), 4 * S, 4 * S, 9 * S, is_whole=False).watched_ns == 8 * S
 
 
 def test_a_film_stands_still_until_there_is_enough() -> None:
     # Played from 1 s to 5 s; the next one is there at 7 s, and is enough: 2 s. Then from 7 to 11 s, and 12.5 s.
-    found = play(segments(1.0, 7.0, 12.5), 4.0, 4.0, 100.0, is_whole=True)
-    assert (found.stalls, found.stalled_s, found.watched_s) == (2, 3.5, 12.0)
+    found = play(segments(1.0, 7.0, 12.5), 4 * S, 4 * S, 100 * S, is_whole=True)
+    assert (found.stalls, found.stalled_ns, found.watched_ns) == (2, 7 * S // 2, 12 * S)
     # Two segments are asked for: it begins at 7 s, and what comes at 12.5 s finds 2.5 s in the buffer.
-    found = play(segments(1.0, 7.0, 12.5), 4.0, 8.0, 100.0, is_whole=True)
-    assert (found.startup_s, found.stalls, found.watched_s) == (7.0, 0, 12.0)
+    found = play(segments(1.0, 7.0, 12.5), 4 * S, 8 * S, 100 * S, is_whole=True)
+    assert (found.startup_ns, found.stalls, found.watched_ns) == (7 * S, 0, 12 * S)
     # A segment of which nothing is known when the run ends: out at 5 s, until 9 s.
-    found = play(segments(1.0), 4.0, 4.0, 9.0, is_whole=False)
-    assert (found.stalls, found.stalled_s, found.watched_s) == (1, 4.0, 4.0)
+    found = play(segments(1.0), 4 * S, 4 * S, 9 * S, is_whole=False)
+    assert (found.stalls, found.stalled_ns, found.watched_ns) == (1, 4 * S, 4 * S)
     # Nothing was ever played.
-    assert play(segments(1.0), 4.0, 8.0, 9.0, is_whole=False).startup_s is None
+    assert play(segments(1.0), 4 * S, 8 * S, 9 * S, is_whole=False).startup_ns is None
+
+
+def test_times_that_are_no_sum_of_seconds_are_exact() -> None:
+    # 3 times 1.2 is less than 3.6 in seconds: the third segment is enough all the same.
+    block = {"kind": "video", "segment": "1200ms", "startup": "3600ms", "film": "8400ms"}
+    rows = [(0, 0, 5.0 + k, 0.5, 0.1 if k == 0 else 0.0, 100_000) for k in range(7)]
+    found = video.films(table(rows), [block], (0.0, 60.0))
+    # A film of 8.4 s has seven segments: it is over when they were played, and the next one is waited for since then.
+    assert found["startup_s"].to_list() == [2.5, None] and found["stalls"].to_list() == [0, 0]
+    assert found["watched_s"].to_list() == [8.4, 0.0] and found["begun_s"].to_list() == [5.0, 15.9]
 
 
 def test_switches_are_counted() -> None:
     sizes = [1, 1, 2, 2, 1]
-    made = [Segment(0.0, float(place), size) for place, size in enumerate(sizes)]
-    assert play(made, 4.0, 4.0, 100.0, is_whole=True).switches == 2
+    made = [Segment(0, place * S, size) for place, size in enumerate(sizes)]
+    assert play(made, 4 * S, 4 * S, 100 * S, is_whole=True).switches == 2
 
 
 Row = tuple[int, int, float, float, float, int]
@@ -54,7 +67,10 @@ Row = tuple[int, int, float, float, float, int]
 def table(rows: Sequence[Row]) -> pl.DataFrame:
     names = ["traffic", "source", "start_s", "response_time_s", "setup_s", "response_bytes"]
     found = pl.DataFrame(rows, schema=names, orient="row")
-    times = [pl.col(f"{name}_s").mul(1e9).round().cast(pl.Int64).alias(f"{name}_ns") for name in ("start", "setup")]
+    times = [
+        pl.col(f"{name}_s").mul(1e9).round().cast(pl.Int64).alias(f"{name}_ns")
+        for name in ("start", "response_time", "setup")
+    ]
     return found.with_columns(*times)
 
 

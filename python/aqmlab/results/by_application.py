@@ -8,12 +8,13 @@ figures of its exchanges.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from aqmlab import statistics
+from aqmlab import statistics, units
 from aqmlab.results import felt, held_back, pages, video
 from aqmlab.results.run import Run
 from aqmlab.statistics import Array
@@ -175,7 +176,14 @@ def _calls(run: Run, blocks: Sequence[int]) -> Figures:
 
 
 def _opinions(run: Run, blocks: Sequence[int]) -> Array:
-    return _each_way(run, blocks, felt.opinion_of)
+    traffic = run.scenario["traffic"]
+    found = [
+        _each_way(
+            run, [block], partial(felt.opinion_of, packet_s=units.seconds(traffic[block]["interval"], "interval"))
+        )
+        for block in blocks
+    ]
+    return np.concatenate(found) if found else np.empty(0)
 
 
 def _games(run: Run, blocks: Sequence[int]) -> Figures:

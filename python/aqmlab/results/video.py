@@ -10,7 +10,6 @@ is known of two kinds of viewers that they wait for one: whoever begins within t
 whoever has seen a film of a known length to its end.
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,12 +47,17 @@ Window = tuple[float, float]
 """Start and end of what was measured, seconds."""
 
 
+def _in_ns(window: Window) -> tuple[int, int]:
+    first, end = window
+    return round(first * 1e9), round(end * 1e9)
+
+
 @dataclass(frozen=True)
 class Segment:
     """A segment that came."""
 
-    asked_s: float
-    came_s: float
+    asked_ns: int
+    came_ns: int
     size_bytes: int
 
 
@@ -61,11 +65,11 @@ class Segment:
 class Played:
     """A film as it was played, up to an instant."""
 
-    startup_s: float | None
+    startup_ns: int | None
     """From being asked for to the first picture; nothing if there was none."""
     stalls: int
-    stalled_s: float
-    watched_s: float
+    stalled_ns: int
+    watched_ns: int
     bitrate_bps: float
     """Mean over what came of the film."""
     switches: int
@@ -74,63 +78,63 @@ class Played:
 
 @dataclass
 class _Player:
-    """A buffer that is played, from an instant on."""
+    """A buffer that is played, from an instant on; in nanoseconds, as the player in the run has it."""
 
-    at_s: float
-    buffered_s: float = 0.0
+    at: int
+    buffered: int = 0
     is_playing: bool = False
-    begun_s: float | None = None
-    watched_s: float = 0.0
+    begun: int | None = None
+    watched: int = 0
     stalls: int = 0
-    stalled_s: float = 0.0
-    out_s: float = 0.0
+    stalled: int = 0
+    out: int = 0
     """When the buffer was last empty."""
 
-    def pass_until(self, now_s: float, is_over: bool = False) -> None:
+    def pass_until(self, now: int, is_over: bool = False) -> None:
         """Lets the film play; one that is over cannot stall."""
         if self.is_playing:
-            passed = now_s - self.at_s
-            played = min(passed, self.buffered_s)
-            self.watched_s += played
-            if passed > self.buffered_s and not is_over:
-                self.is_playing, self.stalls, self.out_s = False, self.stalls + 1, self.at_s + self.buffered_s
-            self.buffered_s -= played
-        self.at_s = now_s
+            passed = now - self.at
+            played = min(passed, self.buffered)
+            self.watched += played
+            if passed > self.buffered and not is_over:
+                self.is_playing, self.stalls, self.out = False, self.stalls + 1, self.at + self.buffered
+            self.buffered -= played
+        self.at = now
 
     def go_on(self) -> None:
         """Plays from now on, if it does not yet."""
         if self.is_playing:
             return
         self.is_playing = True
-        if self.begun_s is None:
-            self.begun_s = self.at_s
+        if self.begun is None:
+            self.begun = self.at
         else:
-            self.stalled_s += self.at_s - self.out_s
+            self.stalled += self.at - self.out
 
 
-def play(segments: Sequence[Segment], segment_s: float, startup_s: float, end_s: float, is_whole: bool) -> Played:
-    """Plays a film from its segments, in their order, until `end_s`.
+def play(segments: Sequence[Segment], segment_ns: int, startup_ns: int, end_ns: int, is_whole: bool) -> Played:
+    """Plays a film from its segments, in their order, until `end_ns`.
 
-    It begins when `startup_s` are buffered, and goes on so after a stall. `is_whole` says that nothing is to come
+    It begins when `startup_ns` are buffered, and goes on so after a stall. `is_whole` says that nothing is to come
     after the last of these segments: what is there is then played without waiting for more.
     """
-    asked_s = segments[0].asked_s
-    player = _Player(asked_s)
+    asked = segments[0].asked_ns
+    player = _Player(asked)
     for place, segment in enumerate(segments):
-        player.pass_until(segment.came_s)
-        player.buffered_s += segment_s
-        if player.buffered_s >= startup_s or (is_whole and place == len(segments) - 1):
+        player.pass_until(segment.came_ns)
+        player.buffered += segment_ns
+        if player.buffered >= startup_ns or (is_whole and place == len(segments) - 1):
             player.go_on()
-    player.pass_until(max(end_s, player.at_s), is_over=is_whole)
-    if player.begun_s is not None and not player.is_playing:
-        player.stalled_s += player.at_s - player.out_s
+    player.pass_until(max(end_ns, player.at), is_over=is_whole)
+    if player.begun is not None and not player.is_playing:
+        player.stalled += player.at - player.out
     sizes = [segment.size_bytes for segment in segments]
     return Played(
-        None if player.begun_s is None else player.begun_s - asked_s,
+        None if player.begun is None else player.begun - asked,
         player.stalls,
-        player.stalled_s,
-        player.watched_s,
-        sum(sizes) * 8 / (len(sizes) * segment_s),
+        player.stalled,
+        player.watched,
+        sum(sizes) * 8e9 / (len(sizes) * segment_ns),
         sum(before != after for before, after in pairwise(sizes)),
     )
 
@@ -147,7 +151,7 @@ def films(
         for block, keys in enumerate(blocks)
         if keys["kind"] == KIND
         for row in _of_block(
-            block, keys, exchanges.filter(pl.col("traffic") == block), window, _openings(folder, block)
+            block, keys, exchanges.filter(pl.col("traffic") == block), _in_ns(window), _openings(folder, block)
         )
     ]
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")
@@ -159,7 +163,7 @@ def unheard(
     """Of how many viewers nothing came, where it is not known whether they asked for a film within the window."""
     found = 0
     for block, keys in enumerate(blocks):
-        if keys["kind"] == KIND and _openings(folder, block) is None and _latest_s(keys, window) is None:
+        if keys["kind"] == KIND and _openings(folder, block) is None and _latest_ns(keys, _in_ns(window)) is None:
             seen = exchanges.filter(pl.col("traffic") == block)["source"].n_unique()
             found += int(keys.get("viewers", 1)) - seen
     return found
@@ -176,24 +180,33 @@ def _openings(folder: Path | None, block: int) -> list[int] | None:
     return [pages.nanoseconds(at) for at in opened["at_s"]]
 
 
-def _latest_s(keys: Mapping[str, Any], window: Window) -> float | None:
+def _ns(text: Any, key: str) -> int:
+    """A time of a scenario in whole nanoseconds, as the engine has it."""
+    return round(units.seconds(text, key) * 1e9)
+
+
+def _latest_ns(keys: Mapping[str, Any], window: tuple[int, int]) -> int | None:
     """The latest at which a viewer of a block begins, if it is certain that all begin within the window."""
     start = keys.get("start")
     ends = start.get("uniform") if isinstance(start, Mapping) else [start, start]
     if not isinstance(ends, list) or not all(isinstance(end, str) for end in ends):
         return None
-    first, last = (units.seconds(end, "start") for end in ends)
+    first, last = (_ns(end, "start") for end in ends)
     return last if window[0] <= first and last < window[1] else None
 
 
 def _of_block(
-    block: int, keys: Mapping[str, Any], exchanges: pl.DataFrame, window: Window, openings: Sequence[int] | None
+    block: int,
+    keys: Mapping[str, Any],
+    exchanges: pl.DataFrame,
+    window: tuple[int, int],
+    openings: Sequence[int] | None,
 ) -> Iterator[tuple[Any, ...]]:
-    first_s, end_s = window
-    segment_s, startup_s = (units.seconds(keys[key], key) for key in ("segment", "startup"))
+    first, end = window
+    segment, startup = (_ns(keys[key], key) for key in ("segment", "startup"))
     # Of films of any length it is not known whether the last one has more to come: it is then taken to have not.
-    most = math.ceil(units.seconds(keys["film"], "film") / segment_s) if isinstance(keys["film"], str) else 0
-    columns = ["start_s", "response_time_s", "response_bytes", "setup_ns"]
+    most = -(-_ns(keys["film"], "film") // segment) if isinstance(keys["film"], str) else 0
+    columns = ["start_ns", "response_time_ns", "response_bytes", "setup_ns"]
     viewers = dict(sorted((int(viewer), own) for (viewer,), own in exchanges.group_by("source")))
     for viewer, own in viewers.items():
         parts: list[list[Segment]] = []
@@ -206,44 +219,41 @@ def _of_block(
             is_last = place + 1 == len(parts)
             # One that another follows is over: the next begins when this was played.
             is_whole = not is_last or len(segments) >= most
-            found = play(segments, segment_s, startup_s, end_s, is_whole)
-            begun_s = segments[0].asked_s
-            if begun_s >= first_s:
+            found = play(segments, segment, startup, end, is_whole)
+            begun = segments[0].asked_ns
+            if begun >= first:
+                waited = end - begun if found.startup_ns is None else found.startup_ns
                 yield (
                     block,
                     viewer,
-                    begun_s,
-                    found.startup_s,
+                    begun / 1e9,
+                    None if found.startup_ns is None else found.startup_ns / 1e9,
                     found.stalls,
-                    found.stalled_s,
-                    found.watched_s,
+                    found.stalled_ns / 1e9,
+                    found.watched_ns / 1e9,
                     found.bitrate_bps,
                     found.switches,
-                    end_s - begun_s if found.startup_s is None else found.startup_s,
+                    waited / 1e9,
                 )
-            if openings is None and is_last and most and is_whole:
-                over_s = begun_s + (found.startup_s or 0.0) + found.stalled_s + found.watched_s
-                if found.watched_s >= len(segments) * segment_s - EXACT_S and first_s <= over_s < end_s - EXACT_S:
-                    yield _waiting(block, viewer, over_s, end_s)
-    latest_s = _latest_s(keys, window)
+            if openings is None and is_last and most and is_whole and found.watched_ns >= len(segments) * segment:
+                over = begun + (found.startup_ns or 0) + found.stalled_ns + found.watched_ns
+                if first <= over < end:
+                    yield _waiting(block, viewer, over, end)
+    latest = _latest_ns(keys, window)
     if openings is not None:
         came = Counter(exchanges.filter(pl.col("setup_ns") > 0)["start_ns"])
-        within = [at for at in openings if round(first_s * 1e9) <= at <= round(end_s * 1e9)]
+        within = [at for at in openings if first <= at <= end]
         for at in sorted((Counter(within) - came).elements()):
-            yield _waiting(block, UNKNOWN, at / 1e9, end_s)
-    elif latest_s is not None:
+            yield _waiting(block, UNKNOWN, at, end)
+    elif latest is not None:
         for viewer in range(int(keys.get("viewers", 1))):
             if viewer not in viewers:
-                yield _waiting(block, viewer, latest_s, end_s)
+                yield _waiting(block, viewer, latest, end)
 
 
-EXACT_S = 1e-6
-"""What seconds may be off that were added up."""
-
-
-def _waiting(block: int, viewer: int, begun_s: float, end_s: float) -> tuple[Any, ...]:
+def _waiting(block: int, viewer: int, begun: int, end: int) -> tuple[Any, ...]:
     """A film of which nothing came."""
-    return block, viewer, begun_s, None, 0, 0.0, 0.0, None, 0, end_s - begun_s
+    return block, viewer, begun / 1e9, None, 0, 0.0, 0.0, None, 0, (end - begun) / 1e9
 
 
 def said(found: pl.DataFrame) -> dict[str, float | int | None]:
