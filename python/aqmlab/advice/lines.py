@@ -45,11 +45,13 @@ def file(question: Question, candidate: Candidate) -> tuple[str, str] | None:
 def _tc_script(question: Question, link: dict[str, Any]) -> str:
     """What is there is deleted first: htb cannot be replaced by htb, and cake keeps what a change does not name.
 
-    A script that fails leaves nothing behind: half of a setup would be another one than was advised.
+    A script that fails leaves no queue behind: half of a setup would be another one than was advised.
     """
+    text = _tc(question, link, ('"$LAN"', '"$WAN"'))
+    has_offloads = "ethtool " in text
     head = f"""#!/bin/sh
 # Edit the names of the two ports below, or say them: LAN=eth1 WAN=eth0 sh router.sh. Run it as root, and again if need
-# be; sh router.sh undo takes away what it has set.
+# be; sh router.sh undo takes away what it has set.{_OFFLOADS if has_offloads else ""}
 set -eu
 : "${{LAN:={LINE[0]}}}"    # the port towards the users; where there are several, the bridge of all of them
 : "${{WAN:={LINE[1]}}}"    # the port towards the line{_PPP if _is_pppoe(question) else ""}
@@ -58,10 +60,19 @@ undo() {{
     for port in "$LAN" "$WAN"; do tc qdisc delete dev "$port" root 2>/dev/null || true; done
 }}
 undo
-if [ "${{1:-}}" = undo ]; then exit; fi
-trap 'undo; echo "router.sh: a line failed, and nothing is set" >&2' EXIT
+if [ "${{1:-}}" = undo ]; then{_SAID_OFF if has_offloads else ""} exit; fi
+trap 'undo; echo "router.sh: a line failed, and nothing is set{_STAY_OFF if has_offloads else ""}" >&2' EXIT
 """
-    text = _tc(question, link, ('"$LAN"', '"$WAN"'))
+    if has_offloads:
+        head += """
+apart() {    # a bridge's packets are joined where they come in, at its members
+    for port in "$1" /sys/class/net/"$1"/brif/*; do
+        if [ "$port" = "$1" ] || [ -e "$port" ]; then
+            ethtool -K "${port##*/}" tso off gso off gro off || echo 'offloads stay on: packets queue in bunches' >&2
+        fi
+    done
+}
+"""
     if _STAB in text:
         head += f"""
 stab() {{    # an Ethernet header is counted with each packet; ppp0 and the like have none
@@ -71,12 +82,19 @@ stab() {{    # an Ethernet header is counted with each packet; ppp0 and the like
     rows = []
     for row in text.splitlines():
         if row.startswith("ethtool "):
-            row += " || echo 'offloads stay on: packets queue in bunches' >&2"
+            row = f"apart {row.split()[2]}"
         elif row.startswith("tc ") and _STAB in row:
             row = row.replace(_STAB, f"$(stab {row.split()[4]})")
         rows.append(row)
     return "\n".join([head, *rows, "", "trap - EXIT"]) + "\n"
 
+
+_OFFLOADS = """
+# Offloads of the ports stay off then; this turns them on again: ethtool -K PORT tso on gso on gro on"""
+
+_SAID_OFF = """ echo "router.sh: offloads of the ports stay off" >&2;"""
+
+_STAY_OFF = ", but that offloads of the ports stay off"
 
 _STAB = f"stab overhead -{ETHERNET_HEADER} linklayer ethernet"
 """What takes the Ethernet header off each packet, so that overhead counts from the IP packet."""
@@ -91,16 +109,32 @@ def _is_pppoe(question: Question) -> bool:
 
 
 def _ipfw_script(question: Question, link: dict[str, Any]) -> str:
-    head = """#!/bin/sh
+    numbers = " ".join(str(number) for number, _ in DUMMYNET)
+    head = f"""#!/bin/sh
 # Edit the name of the port below, or say it: WAN=igb0 sh router.sh. Run it as root, and again if need be; sh router.sh
-# undo takes away what it has set.
+# undo takes away what it has set: the rules of set {RULE_SET}, and the pipes {numbers}.
 set -eu
-: "${WAN:=em0}"    # the port towards the line
+: "${{WAN:=em0}}"    # the port towards the line
 
-undo() { ipfw -q delete 100 200 2>/dev/null || true; }
+undo() {{
+    ipfw -q delete set {RULE_SET} 2>/dev/null || true
+    for number in {numbers}; do
+        for what in queue sched pipe; do ipfw -q "$what" delete "$number" 2>/dev/null || true; done
+    done
+}}
 undo
-if [ "${1:-}" = undo ]; then exit; fi
-trap 'undo; echo "router.sh: a line failed, and nothing is set" >&2' EXIT
+if [ "${{1:-}}" = undo ]; then exit; fi
+trap 'undo; echo "router.sh: nothing is set" >&2' EXIT
+if ! sysctl -n net.inet.ip.fw.one_pass net.inet.ip.dummynet.pipe_slot_limit >/dev/null 2>&1; then
+    echo "router.sh: ipfw and dummynet are not loaded. Without the first of these, all traffic stops:" >&2
+    echo "    {LOAD}" >&2
+    exit 1
+fi
+if [ "$(sysctl -n net.inet.ip.fw.one_pass)" != 0 ]; then
+    echo "router.sh: what leaves a queue would be let through, past all rules behind, those that deny and nat too:" >&2
+    echo "    {NOT_ONE_PASS}" >&2
+    exit 1
+fi
 """
     return head + "\n" + _ipfw(question, link, '"$WAN"') + "\ntrap - EXIT\n"
 
@@ -136,9 +170,20 @@ def _tc(question: Question, link: dict[str, Any], ports: tuple[str, str] = LINE)
     if is_cake:
         *rows, command = sections[-1].splitlines()
         sections[-1] = "\n".join([*rows, f"#   - {NAT}", f"{command} nat"]) + "\n"
-    elif _is_pppoe(question) and ports == LINE:
-        first += f"\n# With PPPoE {ports[1]} is ppp0, which has no Ethernet header: leave its stab out."
+    elif ports == LINE:
+        if without := _without_header(question):
+            first += f"\n# {without}: leave its stab out."
+        first += f"\n# Where {ports[0]} is a bridge, offloads of its members too: ls /sys/class/net/{ports[0]}/brif"
     return "\n\n".join((first, *sections))
+
+
+def _without_header(question: Question) -> str:
+    """What is to be said of a port towards the line that has no Ethernet header, if it may be one."""
+    if _is_pppoe(question):
+        return f"With PPPoE {LINE[1]} is ppp0, which has no Ethernet header"
+    if question.access.name == "lte":
+        return f"Where {LINE[1]} is wwan0 or another port of IP packets, it has no Ethernet header"
+    return ""
 
 
 PORTS = ("DOWN", "UP")
@@ -258,11 +303,15 @@ def _sqm(question: Question, link: dict[str, Any]) -> str:
             words += ["ack-filter"] if queue["ack_filter"] == "on" else []
             options[f"{way}qdisc_opts"] = " ".join(words)
     else:
-        for way, queue in (("i", values), ("e", link["reverse_qdisc"])):
+        for way, queue in (("i", _all_values(link, "qdisc")), ("e", _all_values(link, "reverse_qdisc"))):
             options[f"{way}qdisc_opts"] = f"interval {queue['interval']}"
-            options[f"{way}target"] = queue["target"]
+            options[f"{way}target"] = _whole(queue["target"])  # digits after a point are lost to sqm-scripts
+            options[f"{way}limit"] = _number(queue["limit"])  # theirs is 1001 packets
+    head = ["# /etc/config/sqm; then: /etc/init.d/sqm restart"]
+    if overhead < 0 and (without := _without_header(question)):
+        head.append(f"# {without}: overhead '{question.access.overhead_bytes}' then.")
     rows = [f"\toption {key} '{value}'" for key, value in options.items()]
-    return "\n".join(["# /etc/config/sqm; then: /etc/init.d/sqm restart", "config queue 'advice'", *rows]) + "\n"
+    return "\n".join([*head, "config queue 'advice'", *rows]) + "\n"
 
 
 def _sqm_port(question: Question) -> str:
@@ -283,19 +332,43 @@ def queue_ports(question: Question) -> tuple[str, str]:
     return LINE
 
 
+RULE_SET = 7
+"""The set of ipfw's rules that is advised: FreeBSD's own, and those of most others, are in set 0."""
+
+DUMMYNET = ((7001, 10), (7002, 20))
+"""Down and up: the number of the pipe, and that of the rule, which stands before nat and all that accepts
+(50 and 100 in FreeBSD's rc.firewall)."""
+
+LOAD = "kenv net.inet.ip.fw.default_to_accept=1; kldload ipfw dummynet"
+"""Without the first, a loaded ipfw ends in `65535 deny ip from any to any`."""
+
+NOT_ONE_PASS = "sysctl net.inet.ip.fw.one_pass=0"
+
+PIPE_BYTES = 1 << 20
+"""What ipfw takes for the queue of a pipe at most, as FreeBSD comes: net.inet.ip.dummynet.pipe_byte_limit."""
+
+
 def _ipfw(question: Question, link: dict[str, Any], port: str = "em0") -> str:
     ppp = ", which with PPPoE is ng0 or tun0" if _is_pppoe(question) else ""
-    lines = [f"# kldload ipfw dummynet first; {port} is the port towards the line{ppp}"]
-    for number, key, rate, way in (
-        (1, "qdisc", "rate", f"in recv {port}"),
-        (2, "reverse_qdisc", "reverse_rate", f"out xmit {port}"),
-    ):
-        values = _all_values(link, key)
-        kind, bw = values["kind"], f"bw {_kbit(link[rate])}Kbit/s"
+    lines = [f"# {port} is the port towards the line{ppp}"]
+    if port == "em0":
+        lines += [
+            f"# If ipfw is not loaded: {LOAD}",
+            "# Without the kenv, all traffic stops until there are rules that accept.",
+            f"# First, if it is 1: {NOT_ONE_PASS}",
+            "# With 1, what leaves a queue is let through, past all rules behind, those that deny and nat too.",
+        ]
+    ways = [
+        (_all_values(link, "qdisc"), link["rate"], f"in recv {port}"),
+        (_all_values(link, "reverse_qdisc"), link["reverse_rate"], f"out xmit {port}"),
+    ]
+    largest = max((1024 * _kbytes(values) for values, _, _ in ways if values["kind"] == "bfifo"), default=0)
+    if largest > PIPE_BYTES:
+        lines.append(f"sysctl net.inet.ip.dummynet.pipe_byte_limit={largest}")
+    for (number, rule), (values, rate, way) in zip(DUMMYNET, ways, strict=True):
+        kind, bw, to = values["kind"], f"bw {_kbit(rate)}Kbit/s", "pipe"
         if kind == "bfifo":
-            size = max(1, round(int(values["limit"].removesuffix("b")) / 1024))
-            lines.append(f"ipfw pipe {number} config {bw} queue {size}KBytes droptail")
-            lines.append(f"ipfw add {100 * number} pipe {number} ip from any to any {way}")
+            lines.append(f"ipfw pipe {number} config {bw} queue {_kbytes(values)}KBytes droptail")
         elif kind.startswith("fq_"):
             lines.append(f"ipfw pipe {number} config {bw}")
             lines.append(
@@ -303,14 +376,19 @@ def _ipfw(question: Question, link: dict[str, Any], port: str = "em0") -> str:
                 f"quantum {_bytes(values['quantum'])} limit {_number(values['limit'])} flows {values['flows']}"
             )
             lines.append(f"ipfw queue {number} config sched {number}")
-            lines.append(f"ipfw add {100 * number} queue {number} ip from any to any {way}")
+            to = "queue"
         else:
             slots = _number(values["limit"])
-            if number == 1:
+            if number == DUMMYNET[0][0]:
                 lines.append(f"sysctl net.inet.ip.dummynet.pipe_slot_limit={slots}")
             lines.append(f"ipfw pipe {number} config {bw} queue {slots} {kind} {_law(values)}")
-            lines.append(f"ipfw add {100 * number} pipe {number} ip from any to any {way}")
+        lines.append(f"ipfw add {rule} set {RULE_SET} {to} {number} ip from any to any {way}")
     return "\n".join(lines) + "\n"
+
+
+def _kbytes(values: dict[str, Any]) -> int:
+    """A limit in bytes as whole kilobytes, one at least."""
+    return max(1, round(int(_bytes(values["limit"])) / 1024))
 
 
 SECTIONS = {
