@@ -249,6 +249,28 @@ def test_a_score_weighs_what_was_asked_for() -> None:
     assert applications.score(asked, row) == pytest.approx((3 * 0.5 + 0.8) / 4)
 
 
+def test_a_queue_under_which_nobody_begins_a_page_has_none_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With homes people wait for one page before the next: the slower the queue, the fewer are begun."""
+    asked = question.read("20mbit", "4mbit", homes=2, platform="freebsd", what_for="web,calls")
+    pages = {TODAY: None, "fq_codel": 0.3, "codel": 0.0}
+
+    def made(work: object, *_: object) -> list[applications.Row]:
+        return [
+            # Nobody begins one under any queue in the third round.
+            {"calls_mos": 4.41, "pages_in_2s": None if seed == 2 else pages.get(one.name, 1.0)}
+            for one, seed, _ in work  # type: ignore[attr-defined]
+        ]
+
+    monkeypatch.setattr(advising, "made", made)
+    found = advising.advise(asked, rounds=3, rate_error=0.0)
+    scores = {name: found.race.scores[name] for name in pages}
+    assert scores == {TODAY: [0.5, 0.5, 1.0], "fq_codel": [0.65, 0.65, 1.0], "codel": [0.5, 0.5, 1.0]}
+    assert any("has none in time in the score of that round" in one for one in words.notes(found))
+    # What nobody does has no weight anywhere.
+    rows = [{"calls_mos": 4.41, "pages_in_2s": None}, {"calls_mos": 1.0, "pages_in_2s": None}]
+    assert applications.scores(asked, rows) == [1.0, 0.0]
+
+
 def test_a_small_link_is_advised(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["advise", "--down", "4mbit", "--up", "1mbit", "--on", "openwrt", "--access", "docsis", "--users", "1"]
     assert invoke([*arguments, "--rounds", "4", "--jobs", "2", "--json"]) == 0

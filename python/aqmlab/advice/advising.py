@@ -208,9 +208,11 @@ def advise(
         running = [one for one in field_of if one.name in race.running or one.name == TODAY]
         asked = [(one, seed) for seed in range(since, look) for one in running]
         rows = made([(one, seed, None) for one, seed in asked], question, at_once, monitor)
-        for (one, _), row in zip(asked, rows, strict=True):
-            found.rows[one.name].append(row)
-            race.add(one.name, applications.score(question, row))
+        for begin in range(0, len(rows), len(running)):
+            of_round = rows[begin : begin + len(running)]
+            for one, row, score in zip(running, of_round, applications.scores(question, of_round), strict=True):
+                found.rows[one.name].append(row)
+                race.add(one.name, score)
         found.runs += len(rows)
         since = look
         decided = race.judge()

@@ -253,6 +253,17 @@ def _each_way(probes: pl.DataFrame, figure: Any) -> dict[int, list[float]]:
     return ways
 
 
+def scores(question: Question, rows: Sequence[Row]) -> list[float]:
+    """Those of all candidates in one round.
+
+    Where people wait for one page before the next, they may begin none under a slow queue: that it loads none in time
+    counts against it if somebody began one under another queue.
+    """
+    has_pages = any(row.get("pages_in_2s") is not None for row in rows)
+    waited = {"pages_in_2s": 0.0} if has_pages else {}
+    return [score(question, {**row, **waited} if row.get("pages_in_2s") is None else row) for row in rows]
+
+
 def score(question: Question, row: Row) -> float:
     """All applications as one number from 0 to 1, by their weights; one that nobody used has none."""
     parts: dict[str, Sequence[float]] = {
