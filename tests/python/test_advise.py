@@ -322,6 +322,13 @@ def test_every_candidate_has_lines(platform: str, line: str) -> None:
             assert "9.874ms" in text or "9874us" in text
 
 
+def test_nothing_is_advised_whose_lines_are_known_to_do_nothing() -> None:
+    for line in ("ethernet", "port"):
+        asked = question.read("50mbit", "50mbit", access=line, platform="linux")
+        for one in candidates.of("linux", line, 0.06):
+            assert "seen to do nothing" not in lines.of(asked, one), one.name
+
+
 NETWORKD = Path("/lib/systemd/systemd-networkd")
 
 ALONE = """

@@ -145,6 +145,7 @@ def _red(low_s: float, high_s: float, probability: float) -> Settings:
 
 LINUX = {"dialect": "linux"}
 
+# Not ared: tc's `red adaptive` was seen to adapt nothing (tc/write.py).
 _SHAPED: Mapping[str, Settings] = {
     "fq_codel": _with("fq_codel", _codel, ecn=True),
     "cake": _with("cake", _cake),
@@ -153,7 +154,6 @@ _SHAPED: Mapping[str, Settings] = {
     "codel": _with("codel", _codel),
     "pie": _with("pie"),
     "fq_pie": _with("fq_pie"),
-    "ared": _with("ared", mean_packet="1000b"),
     "sfq": _with("sfq"),
     "short fifo": _with("bfifo", _held(0.05)),
 }
