@@ -166,6 +166,29 @@ def test_round_trip_times_that_tc_refuses_are_named(said):
     assert len(found.notes) == 1 and "tc refuses" in found.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("kind", "said", "most"),
+    [("pie", "alpha 48", 32), ("fq_pie", "beta 33", 32), ("fq_pie", "ecn_prob 100", 99)],
+)
+def test_numbers_that_tc_refuses_are_left_out_of_lines_and_refused_in_words(kind, said, most):
+    """ALPHA_MAX and BETA_MAX of tc/q_pie.c and tc/q_fq_pie.c, which refuses an ecn_prob of 100 as well."""
+    link, found = link_of(f"tc qdisc add dev eth0 root {kind} {said}", "10mbit")
+    assert link["qdisc"] == {"kind": kind, "dialect": "linux"}
+    assert found.notes == (f"line 1: {said}: tc refuses it; expected 0 to {most}",)
+    with pytest.raises(BadInput, match=f"'{kind} {said}': {said}: tc refuses it; expected 0 to {most}"):
+        words.parse(f"{kind} {said}")
+    word = said.split()[0]
+    assert both(f"{kind} {word} {most}") == {"kind": kind, word: most / (100 if most == 99 else 16)}
+
+
+def test_a_nought_that_tc_does_not_pass_on_is_the_default_in_words_too():
+    for spec in ("fq_codel limit 0", "pie alpha 0", "dualpi2 step_thresh 0ms"):
+        with pytest.warns(Doubt, match=f"'{spec}': '.* 0(ms)?' of .*: tc does not pass 0 on, and the default stands"):
+            assert both(spec) == {"kind": spec.split()[0]}
+    # This is no word of tc's, but a scenario's.
+    assert words.parse("fq_codel limit 0p") == {"kind": "fq_codel", "limit": "0p"}
+
+
 @pytest.mark.parametrize("unit", ["p", "pkt", "pkts", "packet", "packets"])
 def test_a_step_in_packets_has_all_of_tcs_units(unit):
     assert both(f"dualpi2 step_thresh 5{unit}")["step_thresh"] == "5p"
@@ -191,6 +214,18 @@ def test_of_ecn_and_noecn_the_last_counts(kind, said, is_on):
         ("fq_codel quantum 300", "", {"quantum": "300b"}),
         ("fq_codel limit 0", "limit 0", {}),
         ("codel target 0", "target 0", {}),
+        ("codel target 0ms", "target 0ms", {}),
+        ("pie limit 0", "limit 0", {}),
+        ("pie alpha 0", "alpha 0", {}),
+        ("pie tupdate 0ms beta 3", "tupdate 0ms", {"beta": 0.1875}),
+        ("fq_pie ecn_prob 0", "ecn_prob 0", {}),
+        ("fq_pie quantum 0", "quantum 0", {}),
+        ("dualpi2 step_thresh 0ms", "step_thresh 0ms", {}),
+        ("dualpi2 step_thresh 0p", "step_thresh 0p", {}),
+        ("dualpi2 limit 0 tupdate 20ms", "limit 0", {"tupdate": "20ms"}),
+        # It passes these on.
+        ("dualpi2 min_qlen_step 0", "", {"min_qlen_step": 0}),
+        ("sfq limit 0", "", {"limit": "0p"}),
     ],
 )
 def test_what_the_kernel_bounds_is_bounded_and_noted(line, said, kept):

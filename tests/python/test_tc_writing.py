@@ -58,6 +58,17 @@ def test_what_only_comes_near_is_said():
     ):
         assert remark in said
     assert "alpha 0.13: tc takes alpha 2" in written({"kind": "pie", "alpha": 0.13}).text
+    for queue, remark, words in (
+        # tc takes 0 to 32 sixteenths of a hertz, and passes 0 on as little as a share of 0 or a limit of 0.
+        ({"kind": "pie", "alpha": 0.03}, "alpha 0.03: tc takes alpha 1", "alpha 1 "),
+        ({"kind": "pie", "alpha": 0}, "alpha 0.0: tc takes alpha 1", "alpha 1 "),
+        ({"kind": "fq_pie", "beta": 2.5}, "beta 2.5: tc takes beta 32", "beta 32 "),
+        ({"kind": "fq_pie", "ecn_prob": 1.0}, "ecn_prob 1.0: tc takes ecn_prob 99", "ecn_prob 99"),
+        ({"kind": "fq_pie", "ecn_prob": 0}, "ecn_prob 0.0: tc takes ecn_prob 1", "ecn_prob 1\n"),
+        ({"kind": "fq_codel", "limit": "0p"}, "limit 0p: tc does not pass limit 0 on", "limit 0 "),
+        ({"kind": "dualpi2", "step_thresh": "0ms"}, "step_thresh 0s: tc does not pass step_thresh 0s on", ""),
+    ):
+        assert remark in written(queue).text and words in written(queue).text, queue
     assert "max_burst 10ms: Linux has 150 ms" in written({"kind": "pie", "max_burst": "10ms"}).text
     own = written(path={"rtt": {"uniform": ["10ms", "150ms"]}}, traffic=[{"kind": "bulk", "rtt": "9ms", "cc": "cubic"}])
     assert "netem delay 40ms" in own.text and "uniform from 10ms to 150ms is each connection's own" in own.text

@@ -1,6 +1,7 @@
 """What tc and the kernel make of words: by the order in which they stand, by what follows from others, by bounds.
 
-Sources: iproute2's tc/q_cake.c, tc/q_sfb.c and tc/q_dualpi2.c; for what a kernel keeps, its net/sched/sch_*.c.
+Sources: iproute2's tc/q_*.c, of which q_cake.c, q_sfb.c and q_dualpi2.c compute most; for what a kernel keeps, its
+net/sched/sch_*.c.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +40,9 @@ NOT_SENT = {
     "codel": ("limit", "target", "interval"),
     "fq_codel": ("limit", "flows", "quantum", "target", "interval"),
     "sfq": ("flows", "quantum", "divisor", "depth"),
+    "pie": ("limit", "target", "tupdate", "alpha", "beta"),
+    "fq_pie": ("limit", "flows", "target", "tupdate", "alpha", "beta", "quantum", "ecn_prob"),
+    "dualpi2": ("limit", "target", "tupdate", "step_thresh"),
 }
 """By qdisc: words whose 0 stands for what there is anyway."""
 
@@ -103,14 +107,30 @@ def _framed(said: Said, words: dict[str, Raw]) -> dict[str, Raw]:
     return {**kept, **changed, "overhead": str(overhead), **({cells: 1} if cells else {})}
 
 
+def is_sent(row: Row, word: str, raw: Raw) -> bool:
+    """Whether tc passes the value of a word on to the kernel; with what is no number it does not come so far."""
+    if word not in NOT_SENT.get(row.tc, ()):
+        return True
+    try:
+        number, unit = q.split(str(raw))
+    except ValueError:
+        return True
+    return number != 0 or (unit in q.PACKET_UNITS and word != "step_thresh")
+
+
+def passed(row: Row, words: Mapping[str, Raw]) -> tuple[dict[str, Raw], list[str]]:
+    """The words of a command that tc passes on, and what to say of the others."""
+    sent = {word: raw for word, raw in words.items() if is_sent(row, word, raw)}
+    return sent, [
+        f"'{word} {raw}' of {row.tc}: tc does not pass 0 on, and the default stands"
+        for word, raw in words.items()
+        if word not in sent
+    ]
+
+
 def kept(row: Row, words: Mapping[str, Raw]) -> tuple[dict[str, Raw], list[str]]:
     """The words of a command as the kernel keeps them, and what to say where that is something else."""
-    bounded = {**words}
-    remarks = []
-    for word in NOT_SENT.get(row.tc, ()):
-        if _count(bounded, word) == 0:
-            del bounded[word]
-            remarks.append(f"'{word} {words[word]}' of {row.tc}: tc does not pass 0 on, and the default stands")
+    bounded, remarks = passed(row, words)
     if row.tc == "fq_codel":
         remarks += _bound(row, bounded, "quantum", max, SMALLEST_QUANTUM)
     if row.tc == "sfq":

@@ -20,7 +20,7 @@ _TIMES = {"s": 1e6, "sec": 1e6, "secs": 1e6, "ms": 1e3, "msec": 1e3, "msecs": 1e
 _TIMES |= {"usecs": 1.0, "ns": 1e-3, "min": 60e6, "h": 3600e6}  # the last ones are the scenario's own
 _SIZES = {"": 1, "b": 1, "kb": 1 << 10, "k": 1 << 10, "mb": 1 << 20, "m": 1 << 20, "gb": 1 << 30, "g": 1 << 30}
 _SIZES |= {"kbit": (1 << 10) // 8, "mbit": (1 << 20) // 8, "gbit": (1 << 30) // 8}
-_PACKETS = ("p", "pkt", "pkts", "packet", "packets")
+PACKET_UNITS = ("p", "pkt", "pkts", "packet", "packets")
 _RATES = {"bit": 1.0, "": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9, "tbit": 1e12, "kibit": 1024.0}
 _RATES |= {"mibit": 1024.0**2, "gibit": 1024.0**3, "bps": 8.0, "kbps": 8e3, "mbps": 8e6, "gbps": 8e9}
 
@@ -113,6 +113,10 @@ def shortest(shown: float, as_shown: Callable[[float], float]) -> float:
     return shown
 
 
+class RefusedError(ValueError):
+    """What tc understands and does not take."""
+
+
 @dataclass(frozen=True)
 class Site:
     """What conversions need to know of the place: the link's rate, and the bytes that count as a packet."""
@@ -170,7 +174,7 @@ def _real(raw: Raw) -> float:
 
 
 def _time_or_packets(raw: Raw) -> str:
-    if isinstance(raw, str) and split(raw)[1] in _PACKETS:
+    if isinstance(raw, str) and split(raw)[1] in PACKET_UNITS:
         return f"{packets(re.sub('[A-Za-z]+$', '', raw))}p"
     return time_text(microseconds(raw))
 
@@ -179,6 +183,18 @@ def _digits(word: str) -> int:
     if not word.isascii() or not word.isdigit():
         raise ValueError(f"{word[:40]!r}: expected a whole number")
     return int(word)
+
+
+def _at_most(most: int, word: str) -> int:
+    value = _digits(word)
+    if value > most:
+        raise RefusedError(f"{value}: tc refuses it; expected 0 to {most}")
+    return value
+
+
+def _passed_on(value: float, most: int) -> str:
+    """A whole number as tc takes it and passes it on, which it does not do with 0."""
+    return str(min(max(round(value), 1), most))
 
 
 def _per_cent(word: str) -> float:
@@ -206,16 +222,18 @@ SECONDS = Kind(lambda v, site: str(round(_us(v) / 1e6)), lambda raw: time_text(1
 TIME_OR_PACKETS = Kind(lambda v, site: str(v), lambda raw: _time_or_packets(raw))
 NUMBER = Kind(lambda v, site: f"{float(v):.9g}", lambda raw: number(_real(raw)))
 SFB_SHARE = Kind(NUMBER.to_tc, lambda raw: number(shortest(_real(raw), _sfb_shown)), NUMBER.from_tc)
+MOST_SIXTEENTHS, MOST_PER_CENT = 32, 99
+"""ALPHA_MAX and BETA_MAX of tc/q_pie.c and tc/q_fq_pie.c; the latter refuses an ecn_prob of 100."""
 # tc-pie(8): alpha and beta are whole numbers of sixteenths of a Hz.
 SIXTEENTHS = Kind(
-    lambda v, site: str(round(16 * float(v))),
+    lambda v, site: _passed_on(16 * float(v), MOST_SIXTEENTHS),
     lambda raw: number(_whole_number(raw) / 16),
-    lambda word: number(_digits(word) / 16),
+    lambda word: number(_at_most(MOST_SIXTEENTHS, word) / 16),
 )
 PER_CENT = Kind(
-    lambda v, site: str(round(100 * float(v))),
+    lambda v, site: _passed_on(100 * float(v), MOST_PER_CENT),
     lambda raw: number(_whole_number(raw) / 100),
-    lambda word: number(_digits(word) / 100),
+    lambda word: number(_at_most(MOST_PER_CENT, word) / 100),
 )
 # The kernel keeps a whole number of per cent.
 PER_CENT_SIGN = Kind(

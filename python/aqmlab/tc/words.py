@@ -151,6 +151,10 @@ def _sorted(spec: str, rest: Sequence[str], row: Row | None, own: Mapping[str, s
         else:
             values[name], position = _typed(following, own[name]), position + 1
     words = meant.settled(row, said)
+    if row is not None:
+        words, unsent = meant.passed(row, words)
+        for line in unsent:
+            doubt(f"{spec!r}: {line}")
     for name, raw in words.items():
         if foreign.get(name) and not table.is_plain(name, raw):
             doubt(f"{spec!r}: {name!r} is left aside: {foreign[name]}")
@@ -179,7 +183,7 @@ def _value(spec: str, word: Word, words: Mapping[str, Raw], params: Params) -> A
         return words[word.tc] if isinstance(word, Value) and _is_refused(found, words.get(word.tc)) else found
     except ValueError as error:
         assert isinstance(word, Value)  # words that stand alone have nothing to be refused
-        if word.tc not in params:
+        if word.tc not in params or isinstance(error, q.RefusedError):
             raise BadInput(f"{spec!r}: {word.tc} {error}") from None
         return _typed(str(words[word.tc]), str(params[word.tc]["kind"]).lower())
 

@@ -7,7 +7,7 @@ from typing import Any
 from aqmlab import links, shaping
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
-from aqmlab.tc import delays, hosts, red, table
+from aqmlab.tc import delays, hosts, meant, red, table
 from aqmlab.tc import quantities as q
 from aqmlab.tc.lines import Line, Section, Setup
 from aqmlab.tc.table import ETHERNET_HEADER, Choice, Flag, Row, Value
@@ -234,6 +234,10 @@ def _words(row: Row, values: Mapping[str, Any], site: q.Site, within: int | None
                     written = word.kind.to_tc(value, site)
                     if word.kind is q.BYTES and str(value).endswith("p"):
                         in_packets.append(f"{word.ours} {value}")
+                    elif not meant.is_sent(row, word.tc, written):
+                        remarks.append(
+                            f"{word.ours} {value}: tc does not pass {word.tc} {written} on, and the kernel's own stands"
+                        )
                     elif not q.same(word.kind.from_tc(written), value):
                         remarks.append(f"{word.ours} {value}: tc takes {word.tc} {written}")
                     given[word.tc] = written
