@@ -1,5 +1,8 @@
 """What `aqmlab tc` writes for a scenario, and what it says of what has no line."""
 
+import os
+import subprocess
+
 import pytest
 
 from aqmlab import engine
@@ -91,7 +94,7 @@ def test_a_scenario_as_linux_does_it_needs_no_remark_on_its_queue_and_hosts():
     remarks = [remark for section in setup.sections for line in section.lines for remark in line.remarks]
     assert not [remark for remark in remarks if "dialect" in remark or "tc takes" in remark]
     assert not [remark for section in setup.sections for remark in section.remarks if "no setting" in remark]
-    assert "sysctl -w net.ipv4.tcp_timestamps=1" in setup.lines and "advmss" not in setup.text
+    assert "sysctl -w net.ipv4.tcp_timestamps=1" in setup.lines and " advmss" not in setup.text
 
 
 def test_hosts_get_their_stack():
@@ -105,6 +108,63 @@ def test_hosts_get_their_stack():
     counting = written(tcp={"stack": "linux", "ecn": "accurate", "ecn_option": "linux-persist"})
     assert {f"sysctl -w net.ipv4.tcp_{said}" for said in ("ecn=3", "ecn_option=3")} <= set(counting.lines)
     assert "no setting" not in counting.text and "ecn_option" not in written(tcp={"stack": "linux"}).text
+
+
+@pytest.mark.parametrize(
+    ("cc", "said"),
+    [
+        ("bbr3", "cc = bbr3: Linux has BBR v1 alone"),
+        ("ledbat", "cc = ledbat: Linux has no LEDBAT"),
+        ("prague", "cc = prague: Linux has no Prague"),
+        ("prague-linux", "cc = prague-linux: Linux has no Prague"),
+        ("bbr", ""),
+        ("dctcp", ""),
+    ],
+)
+def test_a_controller_that_linux_has_not_is_remarked(cc, said):
+    setup = written(tcp={"stack": "linux", "cc": cc})
+    (line,) = [line for section in setup.sections for line in section.lines if "tcp_congestion_control" in line.text]
+    assert [remark[: len(said)] for remark in line.remarks] == [said] * bool(said)
+    # That of a block is set on its own hosts.
+    setup = written(tcp={"stack": "linux"}, traffic=[{"kind": "bulk", "cc": cc}])
+    assert (f"traffic.0: {said}" in " ".join(setup.text.replace("#", "").split())) == bool(said)
+
+
+SHOWN = """#!/bin/sh
+if [ "$*" = "route show default" ]; then
+    echo 'default via 10.0.0.1 dev eth0 proto dhcp metric 100 onlink mtu lock 1400 SET'
+    echo 'default via 10.9.9.9 dev eth1 metric 200'
+else
+    echo "$*"
+fi
+"""
+
+
+def test_the_line_for_the_route_may_be_run_again(tmp_path):
+    """ip shows `rto_min lock 1s`, and takes no lock there."""
+    own = {"stack": "freebsd4", "window": "64kb", "mss": "536b", "delayed_ack": "off", "rto_min": "1s"}
+    line = written(tcp=own).lines[-1]
+    set_before = "window 1 initcwnd 4 rto_min lock 1s advmss 9 quickack 1"
+    for before in ("", set_before, "rto_min lock 200ms"):
+        (tmp_path / "ip").write_text(SHOWN.replace("SET", before))
+        (tmp_path / "ip").chmod(0o755)
+        path = f"{tmp_path}:{os.environ['PATH']}"
+        done = subprocess.run(["sh", "-c", line], env={"PATH": path}, capture_output=True, text=True)
+        assert done.stdout == (
+            "route change default via 10.0.0.1 dev eth0 proto dhcp metric 100 onlink mtu lock 1400 "
+            "window 65536 initcwnd 2 rto_min 1s advmss 536 quickack 1\n"
+        ), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("rto_min", "word", "is_remarked"),
+    [("500us", "1ms", True), ("1500us", "2ms", True), ("5ms", "5ms", False), ("200ms", "200ms", False)],
+)
+def test_the_least_timeout_of_a_route_is_in_whole_milliseconds(rto_min, word, is_remarked):
+    """ip(8) takes s and ms, and rounds up."""
+    setup = written(tcp={"stack": "linux", "rto_min": rto_min})
+    assert setup.lines[-1].endswith(f" rto_min {word}")
+    assert (f"rto_min {rto_min}: ip takes whole milliseconds, {word[:-2]} here" in setup.text) == is_remarked
 
 
 def test_a_window_offered_whole_from_the_start_is_remarked():

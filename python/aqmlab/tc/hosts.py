@@ -1,5 +1,6 @@
 """The end hosts: `sysctl` and `ip route` lines for a scenario's [tcp]; see tcp(7) and ip-route(8)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,13 @@ FIRST_BUFFER = 131072
 
 USUAL_BUFFER = 6 << 20
 """tcp(7): the largest receive buffer by default; less would bind windows that are not bound in the scenario."""
+
+NOT_IN_LINUX = {
+    "bbr3": "Linux has BBR v1 alone, as bbr; BBR v3 is in Google's tree (github.com/google/bbr), which calls it bbr",
+    "ledbat": "Linux has no LEDBAT",
+    "prague": "Linux has no Prague; it is in the L4S team's tree (github.com/L4STeam/linux)",
+}
+"""Congestion controllers that no Linux of kernel.org has, by the name that `sysctl` would have for them."""
 
 TIMESTAMPS = 12
 """Bytes of the timestamps option in each segment, RFC 7323 §3."""
@@ -93,6 +101,11 @@ def kernel_control(tcp: Tree) -> str:
     return str(tcp["cc"]).partition("-")[0]
 
 
+def not_in_linux(tcp: Mapping[str, Any]) -> str | None:
+    """What is to be said of a congestion controller that no Linux of kernel.org has."""
+    return NOT_IN_LINUX.get(str(tcp["cc"]).partition("-")[0]) if "cc" in tcp else None
+
+
 def has_accurate_ecn(tcp: Mapping[str, Any]) -> bool:
     """Whether marks are counted, RFC 9768."""
     return str(tcp["ecn"]) == "accurate"
@@ -149,10 +162,15 @@ def route(tcp: Tree, mss: int, usual_mss: int) -> list[str]:
     return [
         *([f"window {window}"] if window < LARGEST_WINDOW else []),
         f"initcwnd {tcp['initial_window']}",
-        f"rto_min {tcp['rto_min']}",
+        f"rto_min {q.time_text(1000 * rto_min_ms(tcp))}",
         *([f"advmss {mss}"] if mss != usual_mss else []),
         *(["quickack 1"] if tcp["delayed_ack"] == "off" else []),
     ]
+
+
+def rto_min_ms(tcp: Mapping[str, Any]) -> int:
+    """The least retransmission timeout of a route: ip(8) takes whole milliseconds, rounded up, 1 at least."""
+    return max(1, math.ceil(q.microseconds(str(tcp["rto_min"])) / 1000))
 
 
 def advertised(tcp: Mapping[str, Any]) -> int:
@@ -166,6 +184,8 @@ def _sysctls(tcp: Tree) -> list[Line]:
         "tcp_no_metrics_save": ["connections start without what earlier ones learned, as they do in aqmlab"],
         "tcp_rmem": ["the route below bounds the window at first; a kernel widens it again as its buffer grows"],
     }
+    if absent := not_in_linux(tcp):
+        remarks["tcp_congestion_control"] = [f"cc = {tcp['cc']}: {absent}; without it this line fails"]
     if grown := grows_at_first(tcp):
         remarks["tcp_rmem"].append(grown)
     if other := another_repair(tcp):
@@ -191,8 +211,14 @@ def _route(tcp: Tree) -> list[Line]:
     remarks = []
     if int(q.size(tcp["window"])) >= LARGEST_WINDOW:
         remarks.append(f"window {tcp['window']}: TCP has no more than {LARGEST_WINDOW} bytes, and buffers set it")
+    if not q.same(q.time_text(1000 * rto_min_ms(tcp)), tcp["rto_min"]):
+        remarks.append(f"rto_min {tcp['rto_min']}: ip takes whole milliseconds, {rto_min_ms(tcp)} here")
     words = " ".join(route(tcp, advertised(tcp), ETHERNET_MSS))
-    return [Line(f"ip route change $(ip route show default | head -n 1) {words}", tuple(remarks))]
+    return [Line(f"ip route change $({ROUTE}) {words}", tuple(remarks))]
+
+
+ROUTE = r"ip route show default | sed -E '1!d; s/ (window|initcwnd|rto_min|advmss|quickack)( lock)? [^ ]+//g'"
+"""The route as it is, without what an earlier run has set: ip shows a `lock` there that it does not take."""
 
 
 def linux_defaults(control: str = "cubic") -> Tree:
@@ -228,4 +254,6 @@ def _exceptions(tcp: Tree, traffic: list[Tree]) -> list[str]:
         own += [f"{key} = {block[key]}" for key, usual in _USUAL.items() if block.get(key, usual) != usual]
         if own:
             remarks.append(f"traffic.{position} ({block['kind']}) has its own: {', '.join(own)}; set it on its hosts")
+        if absent := not_in_linux(block):
+            remarks.append(f"traffic.{position}: cc = {block['cc']}: {absent}")
     return remarks
