@@ -145,6 +145,34 @@ def test_a_port_of_packets_without_an_ethernet_header_counts_none(port, overhead
         assert ("Ethernet's header" in found.text) == is_told
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tc qdisc add dev {port} root tbf rate 1mbit burst 5kb latency 50ms overhead 32 linklayer atm",
+        "qdisc tbf 8001: dev {port} root refcnt 2 rate 1Mbit burst 5Kb/8 mpu 0b lat 50ms linklayer atm overhead 32b",
+    ],
+)
+@pytest.mark.parametrize(("port", "header"), [("ppp0", 0), ("eth0", 14)])
+def test_a_tbf_at_the_root_has_its_own_overhead_and_cells(text, port, header):
+    link, found = link_of(text.format(port=port))
+    assert (link["overhead"], link["framing"]) == (f"{header + 32}b", "atm") and not found.notes
+    # With a stab, that takes or adds bytes before.
+    stab = text.format(port=port).replace("root tbf", "root stab overhead -10 linklayer ethernet tbf")
+    if stab != text.format(port=port):
+        assert link_of(stab)[0]["overhead"] == f"{header + 22}b"
+
+
+def test_what_of_a_shaper_no_link_has_is_noted():
+    tbf = "tc qdisc add dev eth0 root tbf rate 1mbit burst 5kb limit 9kb mpu 64 peakrate 2mbit mtu 1540"
+    htb = (
+        "tc qdisc add dev eth0 root handle 1: stab overhead 4 mpu 84 htb default 1\n"
+        "tc class add dev eth0 parent 1: classid 1:1 htb rate 5mbit mpu 60"
+    )
+    for text, words in ((tbf, ["1: 'mpu 64'", "1: 'peakrate 2mbit'"]), (htb, ["1: 'mpu 84'", "2: 'mpu 60'"])):
+        notes = link_of(text)[1].notes
+        assert [note.removeprefix("line ").split("'")[:2] for note in notes] == [word.split("'")[:2] for word in words]
+
+
 def test_without_a_shaper_the_rate_is_asked_for():
     text = GOOD.splitlines()[1].replace("parent 1:1", "root refcnt 2")
     with pytest.raises(BadInput, match="no shaper says the link's rate; expected --rate"):

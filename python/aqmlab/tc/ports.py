@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aqmlab import engine, toml_text
@@ -48,15 +48,16 @@ def of(device: str, found: Dump) -> Port:
     shaper, shaping = _shaper(root, qdiscs, classes)
     leaf = _leaf(root, shaping, qdiscs, found)
     rate_bps: float | None = None
-    taken = _bytes(root, "overhead", found) if root.stab else 0
+    taken = _bytes(replace(root, words={}), "overhead", found)
     header = _header(device)
     overhead = header + taken
     framing = _framing(root.stab) if root.stab else "noatm"
     if shaping is not None:
         rate_bps, bound = _bound(shaping, classes, found)
-        if bound is not root:
-            overhead += _bytes(bound, "overhead", found)
-            framing = _framing(bound.words) if framing == "noatm" else framing
+        own = replace(bound, stab={})
+        overhead += _bytes(own, "overhead", found)
+        framing = _framing(own.words) if framing == "noatm" else framing
+        _note_unread(root, own, found)
     if header and not (root.stab or root.is_command) and (leaf is None or leaf.kind != "cake"):
         remarks.append("overhead: tc counts Ethernet's header of 14 bytes, unless stab takes it off, which -d shows")
     qdisc: Tree = {}
@@ -105,6 +106,15 @@ def _framing_of_cake(qdisc: Tree) -> str:
 def _bytes(node: Node, word: str, found: Dump) -> int:
     """A number of bytes that framing adds or takes."""
     return round(number(_plain, node, word, found, LARGEST_OVERHEAD) or 0.0)
+
+
+def _note_unread(root: Node, shaper: Node, found: Dump) -> None:
+    """Says what of a shaper no key of a link is for, where it is not 0."""
+    for node in (replace(root, words=dict(root.stab), stab={}), shaper):
+        if number(q.size, node, "mpu", found, math.inf):
+            found.note(node.line, f"'mpu {node.words['mpu']}': a link has no least size of a packet")
+    if shaper.kind == "tbf" and number(q.rate, shaper, "peakrate", found, math.inf):
+        found.note(shaper.line, f"'peakrate {shaper.words['peakrate']}' of tbf: aqmlab's shaper has no bucket to empty")
 
 
 def _plain(raw: q.Raw) -> float:
