@@ -21,10 +21,22 @@ _QUANTITIES = {
 }
 
 
+_BYTES_A_SECOND = {
+    "bps": ("bytes", "bit"),
+    "kbps": ("kilobytes", "kbit"),
+    "mbps": ("megabytes", "mbit"),
+    "gbps": ("gigabytes", "gbit"),
+}
+"""Units that tc(8) reads as bytes a second, while people mean bits a second."""
+
+
 def _read(value: Any, units: dict[str, float], key: str, example: str) -> float:
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
     if match is None or match[2].lower() not in units or match[1].startswith(("+", "-")):
-        raise BadInput(f"{key}: {value!r}: expected a number with one of the units {', '.join(units)}, as in {example}")
+        said = f"{key}: {value!r}: expected a number with one of the units {', '.join(units)}, as in {example}"
+        if units is _RATES and match is not None and (meant := _BYTES_A_SECOND.get(match[2].lower())):
+            said += f"; tc reads {match[2].lower()} as {meant[0]} a second: write {meant[1]} for bits"
+        raise BadInput(said)
     return float(match[1]) * units[match[2].lower()]
 
 

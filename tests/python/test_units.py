@@ -5,6 +5,7 @@ import re
 import pytest
 
 from aqmlab import units
+from aqmlab.errors import BadInput
 from aqmlab.results import readable
 from aqmlab.statistics import Interval
 from conftest import ROOT
@@ -34,6 +35,15 @@ def test_units_are_those_of_the_engine(name, unit, turn):
     for text, factor in found.items():
         assert units.quantity(f"3{text}") == (pytest.approx(3 * turn(factor), rel=1e-15), unit), text
         assert units.quantity(f"3 {text.upper()}") == units.quantity(f"3{text}")
+
+
+def test_bytes_a_second_are_refused_with_the_reason_of_the_engine():
+    (body,) = re.findall(r"const BYTES_A_SECOND: .*? = \[(.*?)\];", ENGINE, re.DOTALL)
+    found = re.findall(r'\("(\w+)", "(\w+)", "(\w+)"\)', body)
+    assert len(found) == 4
+    for unit, given, meant in found:
+        with pytest.raises(BadInput, match=f"; tc reads {unit} as {given} a second: write {meant} for bits$"):
+            units.rate_bps(f"50{unit.upper()}", "--down")
 
 
 def test_what_has_no_unit_of_the_engine_or_is_none():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aqmlab import files, links, reference, scenario, shaping, variants
+from aqmlab import files, links, reference, scenario, shaping, units, variants
 from aqmlab.errors import BadInput
 from aqmlab.laws import forms
 from aqmlab.scenario import Source
@@ -14,7 +14,6 @@ from aqmlab.tc import network
 from aqmlab.tc import read as reading
 from aqmlab.tc import write as writing
 from aqmlab.tc.lines import Setup
-from aqmlab.tc.quantities import rate as rate_bps
 from aqmlab.tc.read import Reading
 
 PORT_NAME = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
@@ -67,9 +66,6 @@ def _chosen(source: Source, variant: str | None) -> Source:
 def read(file: str, origin: str, dev: str | None, reverse_dev: str | None, rate: str | None) -> Reading:
     """The scenario that a dump describes; `-` is standard input, and `origin` what complaints call it."""
     if rate is not None:
-        try:
-            rate_bps(rate)
-        except ValueError:
-            raise BadInput(f"--rate {rate!r}: expected a rate such as 100mbit") from None
+        units.rate_bps(rate, "--rate")
     raw = files.all_of(sys.stdin.buffer, origin, files.TC) if file == "-" else files.content(Path(file), files.TC)
     return reading.read(raw.decode("utf-8", "replace"), origin, dev, reverse_dev, rate)

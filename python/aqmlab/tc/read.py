@@ -71,7 +71,7 @@ def read(text: str, origin: str, dev: str | None, reverse_dev: str | None, rate:
     forward = _choose(devices, dev, found, origin)
     back = _choose_reverse(devices, reverse_dev, forward, found, origin)
     port = ports.of(forward, found)
-    rate_bps = q.rate(rate) if rate is not None else port.rate_bps
+    rate_bps = units.rate_bps(rate, "--rate") if rate is not None else port.rate_bps
     other = ports.of(back, found) if back is not None else None
     for each in (port, other):
         if each is not None and each.rate_bps is None and rate is None:
