@@ -54,6 +54,13 @@ def lines(part, text=CHAIN):
     return setup(text).only([part]).lines
 
 
+def test_a_port_is_called_as_its_link_where_that_is_no_word_of_ip():
+    for name, port in (("-n", "link0"), ("_up", "link0"), ("2nd", "2nd"), ("dsl-1", "dsl-1"), ("left-x", "link0")):
+        text = CHAIN.replace("links.one", f'links."{name}"').replace('"one"', f'"{name}"')
+        wires = [line for line in lines("ports", text) if line.startswith(f"ip link add {port} ")]
+        assert len(wires) == 1 and f" peer name {port} " in wires[0], name
+
+
 def test_links_that_follow_each_other_meet_in_one_place():
     wires = [line for line in lines("ports") if line.startswith("ip link add") and " name net " not in line]
     assert [line.split() for line in wires if " two " in line or " one " in line] == [

@@ -52,8 +52,9 @@ class _Link:
     @property
     def device(self) -> str:
         """Its ports, in either place."""
-        is_free = len(self.name) <= LONGEST_NAME and not re.fullmatch(r"lo|(left|right|from)-.*", self.name)
-        return self.name if is_free else f"link{self.number}"
+        is_taken = re.fullmatch(r"lo|(left|right|from)-.*", self.name) is not None
+        is_word = re.match(r"[^\W_]", self.name) is not None  # `-n` would be an option
+        return self.name if is_word and not is_taken and len(self.name) <= LONGEST_NAME else f"link{self.number}"
 
     def address(self, side: int) -> str:
         """The address of its port on the left, or on the right."""
