@@ -33,7 +33,7 @@ def drawn(fields: Sequence[Field], subject: str, hue: str) -> Drawn | None:
         return None
     caption = (
         "Means over the runs with 95 % intervals, at the first rate; the shortest mean delay of the first panel stands "
-        f"at the top. Coloured: {_label(shown, subject)}; black: {BASELINE}; grey: the others, with their defaults."
+        f"at the top. Coloured: {_label(shown, subject)}; black: {BASELINE}; grey: the others."
     )
     return Drawn("figure-among", "Among all disciplines", caption, partial(_panels, shown, subject, hue))
 
