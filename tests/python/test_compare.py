@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bs4 import BeautifulSoup
 
 import aqmlab
 import fake_native
@@ -50,6 +51,19 @@ def test_screen_and_page_say_what_their_intervals_are_of(found, capsys):
     assert terminal.ONE_BY_ONE.split(";")[0] in capsys.readouterr().out
     page = report.write(found).read_text()
     assert "interval of the one comparison" in page and "allows for all comparisons of its measure at once" in page
+
+
+@pytest.mark.parametrize("own", [(), SPECS[1:2], SPECS[1:3], SPECS[1:]])
+def test_a_page_says_of_those_alone_that_they_are_paired_that_are(found, monkeypatch, own):
+    """Those with users of their own have other demands than the baseline, and intervals of two sets of runs."""
+    monkeypatch.setattr(type(found), "are_paired", lambda self, one, other: one.name not in own)
+    page = BeautifulSoup(report.write(found).read_text(encoding="utf-8"), "html.parser")
+    (said,) = [note.text for note in page.find_all("p", class_="note") if "leaves no doubt" in note.text]
+    assert ("Paired differences: the same users" in said) == (len(own) < len(SPECS) - 1)
+    others = f"{', '.join(own)}: under other demands than {SPECS[0]}, so that differences are those of the means. "
+    assert (others in said) == bool(own) == ("other demands" in said)
+    below = [note.text for note in page.find_all("p", class_="note") if note.text.endswith(f" to {SPECS[0]}.")]
+    assert {text.split()[0] for text in below} <= {"Differences" if own else "Paired"}
 
 
 def test_a_window_condenses_what_the_tables_hold(found):
