@@ -4,10 +4,11 @@ what is to be set in a port itself."""
 import math
 from typing import Any
 
-from aqmlab import engine, toml_text, units
-from aqmlab.advice import situation
+from aqmlab import units
+from aqmlab.advice import dummynet, situation
 from aqmlab.advice.candidates import Candidate
 from aqmlab.advice.question import Question
+from aqmlab.advice.values import all_values, in_kbit, in_packets, is_pppoe, resolved, whole
 from aqmlab.tc.table import ETHERNET_HEADER
 from aqmlab.tc.write import FULL_FRAME_MEMORY, ROUTER_BURST_S, unshaped, write
 
@@ -35,7 +36,7 @@ def file(question: Question, candidate: Candidate) -> tuple[str, str] | None:
         return None
     if question.access.is_port and question.platform == "linux":
         return FILES["linux"], _port_script(question, candidate)
-    made = {"linux": _tc_script, "freebsd": _ipfw_script}
+    made = {"linux": _tc_script, "freebsd": dummynet.script}
     if question.platform not in made:
         return FILES[question.platform], of(question, candidate)
     link = situation.router(question, candidate, situation.margin(question, candidate))
@@ -54,7 +55,7 @@ def _tc_script(question: Question, link: dict[str, Any]) -> str:
 # be; sh router.sh undo takes away what it has set.{_OFFLOADS if has_offloads else ""}
 set -eu
 : "${{LAN:={LINE[0]}}}"    # the port towards the users; where there are several, the bridge of all of them
-: "${{WAN:={LINE[1]}}}"    # the port towards the line{_PPP if _is_pppoe(question) else ""}
+: "${{WAN:={LINE[1]}}}"    # the port towards the line{_PPP if is_pppoe(question) else ""}
 
 undo() {{
     for port in "$LAN" "$WAN"; do tc qdisc delete dev "$port" root 2>/dev/null || true; done
@@ -103,42 +104,6 @@ _PPP = ": ppp0, not the Ethernet port below it"
 """With PPPoE."""
 
 
-def _is_pppoe(question: Question) -> bool:
-    """Whether the router's port towards the line is one of PPP, whose packets have no Ethernet header yet."""
-    return question.access.overhead_keyword.startswith("pppoe")
-
-
-def _ipfw_script(question: Question, link: dict[str, Any]) -> str:
-    numbers = " ".join(str(number) for number, _ in DUMMYNET)
-    head = f"""#!/bin/sh
-# Edit the name of the port below, or say it: WAN=igb0 sh router.sh. Run it as root, and again if need be; sh router.sh
-# undo takes away what it has set: the rules of set {RULE_SET}, and the pipes {numbers}.
-set -eu
-: "${{WAN:=em0}}"    # the port towards the line
-
-undo() {{
-    ipfw -q delete set {RULE_SET} 2>/dev/null || true
-    for number in {numbers}; do
-        for what in queue sched pipe; do ipfw -q "$what" delete "$number" 2>/dev/null || true; done
-    done
-}}
-undo
-if [ "${{1:-}}" = undo ]; then exit; fi
-trap 'undo; echo "router.sh: nothing is set" >&2' EXIT
-if ! sysctl -n net.inet.ip.fw.one_pass net.inet.ip.dummynet.pipe_slot_limit >/dev/null 2>&1; then
-    echo "router.sh: ipfw and dummynet are not loaded. Without the first of these, all traffic stops:" >&2
-    echo "    {LOAD}" >&2
-    exit 1
-fi
-if [ "$(sysctl -n net.inet.ip.fw.one_pass)" != 0 ]; then
-    echo "router.sh: what leaves a queue would be let through, past all rules behind, those that deny and nat too:" >&2
-    echo "    {NOT_ONE_PASS}" >&2
-    exit 1
-fi
-"""
-    return head + "\n" + _ipfw(question, link, '"$WAN"') + "\ntrap - EXIT\n"
-
-
 def of(question: Question, candidate: Candidate) -> str:
     """The lines for a candidate, or what to do where there are none."""
     if candidate.settings is None:
@@ -152,17 +117,18 @@ def of(question: Question, candidate: Candidate) -> str:
     if question.access.is_port:
         return _port(question, candidate) if question.platform == "linux" else _wred(question, candidate)
     link = situation.router(question, candidate, situation.margin(question, candidate))
-    written = {"linux": _tc, "openwrt": _sqm, "freebsd": _ipfw, "systemd-networkd": _networkd, "mikrotik": _routeros}
+    written = {
+        "linux": _tc,
+        "openwrt": _sqm,
+        "freebsd": dummynet.of,
+        "systemd-networkd": _networkd,
+        "mikrotik": _routeros,
+    }
     return written[question.platform](question, link)
 
 
-def _resolved(link: dict[str, Any]) -> engine.Resolved:
-    tree = {"name": "advice", "link": link, "tcp": {"stack": "linux"}, "traffic": [{"kind": "bulk"}]}
-    return engine.resolve(toml_text.dumps(tree), "aqmlab advise")
-
-
 def _tc(question: Question, link: dict[str, Any], ports: tuple[str, str] = LINE) -> str:
-    setup = write(_resolved(link), *ports, burst_s=ROUTER_BURST_S)
+    setup = write(resolved(link), *ports, burst_s=ROUTER_BURST_S)
     is_cake = link["qdisc"]["kind"] == "cake"
     # cake takes apart what offloads have joined (split-gso).
     first, *sections = setup.only(("qdisc",) if is_cake else ("ports", "qdisc")).text.split("\n\n")
@@ -179,7 +145,7 @@ def _tc(question: Question, link: dict[str, Any], ports: tuple[str, str] = LINE)
 
 def _without_header(question: Question) -> str:
     """What is to be said of a port towards the line that has no Ethernet header, if it may be one."""
-    if _is_pppoe(question):
+    if is_pppoe(question):
         return f"With PPPoE {LINE[1]} is ppp0, which has no Ethernet header"
     if question.access.name == "lte":
         return f"Where {LINE[1]} is wwan0 or another port of IP packets, it has no Ethernet header"
@@ -201,7 +167,7 @@ FQ_CODEL_MEMORY = 32 << 20
 def _each_way(question: Question, candidate: Candidate) -> tuple[list[str], list[str]]:
     """What stands behind `root` down and up, and what is to be said of it."""
     rates = {"rate": units.rate_text(question.down_bps), "reverse_rate": units.rate_text(question.up_bps)}
-    ways = unshaped(_resolved({**rates, **situation.port(question, candidate)}))
+    ways = unshaped(resolved({**rates, **situation.port(question, candidate)}))
     texts = []
     for line in ways:
         kind, *words = line.text.split()
@@ -278,13 +244,13 @@ def _sqm(question: Question, link: dict[str, Any]) -> str:
     values = link["qdisc"]
     is_cake = values["kind"] == "cake"
     overhead = question.access.overhead_bytes
-    if not is_cake and not _is_pppoe(question):
+    if not is_cake and not is_pppoe(question):
         overhead -= ETHERNET_HEADER  # tc's stab adds to what the port counts, which is with its Ethernet header
     options = {
         "enabled": "1",
         "interface": _sqm_port(question),
-        "download": _kbit(link["rate"]),
-        "upload": _kbit(link["reverse_rate"]),
+        "download": in_kbit(link["rate"]),
+        "upload": in_kbit(link["reverse_rate"]),
         "qdisc": values["kind"],
         "script": "piece_of_cake.qos" if is_cake else "simplest.qos",
         "linklayer": "ethernet" if question.access.cells == "noatm" else question.access.cells,
@@ -296,17 +262,17 @@ def _sqm(question: Question, link: dict[str, Any]) -> str:
     }
     if is_cake:
         for way, key in (("i", "qdisc"), ("e", "reverse_qdisc")):
-            queue = _all_values(link, key)
+            queue = all_values(link, key)
             words = ["besteffort nat", f"rtt {queue['rtt']}"]
             words += [f"mpu {queue['mpu']}"] if queue["mpu"] else []
             words += ["ptm"] if question.access.cake_cells == "ptm" else []
             words += ["ack-filter"] if queue["ack_filter"] == "on" else []
             options[f"{way}qdisc_opts"] = " ".join(words)
     else:
-        for way, queue in (("i", _all_values(link, "qdisc")), ("e", _all_values(link, "reverse_qdisc"))):
+        for way, queue in (("i", all_values(link, "qdisc")), ("e", all_values(link, "reverse_qdisc"))):
             options[f"{way}qdisc_opts"] = f"interval {queue['interval']}"
-            options[f"{way}target"] = _whole(queue["target"])  # digits after a point are lost to sqm-scripts
-            options[f"{way}limit"] = _number(queue["limit"])  # theirs is 1001 packets
+            options[f"{way}target"] = whole(queue["target"])  # digits after a point are lost to sqm-scripts
+            options[f"{way}limit"] = in_packets(queue["limit"])  # theirs is 1001 packets
     head = ["# /etc/config/sqm; then: /etc/init.d/sqm restart"]
     if overhead < 0 and (without := _without_header(question)):
         head.append(f"# {without}: overhead '{question.access.overhead_bytes}' then.")
@@ -316,7 +282,7 @@ def _sqm(question: Question, link: dict[str, Any]) -> str:
 
 def _sqm_port(question: Question) -> str:
     """OpenWrt's name of the port towards the line."""
-    return f"pppoe-{LINE[1]}" if _is_pppoe(question) else LINE[1]
+    return f"pppoe-{LINE[1]}" if is_pppoe(question) else LINE[1]
 
 
 WITH_TC = ("linux", "systemd-networkd", "openwrt")
@@ -330,65 +296,6 @@ def queue_ports(question: Question) -> tuple[str, str]:
     if question.platform == "openwrt":
         return f"ifb4{_sqm_port(question)}", _sqm_port(question)
     return LINE
-
-
-RULE_SET = 7
-"""The set of ipfw's rules that is advised: FreeBSD's own, and those of most others, are in set 0."""
-
-DUMMYNET = ((7001, 10), (7002, 20))
-"""Down and up: the number of the pipe, and that of the rule, which stands before nat and all that accepts
-(50 and 100 in FreeBSD's rc.firewall)."""
-
-LOAD = "kenv net.inet.ip.fw.default_to_accept=1; kldload ipfw dummynet"
-"""Without the first, a loaded ipfw ends in `65535 deny ip from any to any`."""
-
-NOT_ONE_PASS = "sysctl net.inet.ip.fw.one_pass=0"
-
-PIPE_BYTES = 1 << 20
-"""What ipfw takes for the queue of a pipe at most, as FreeBSD comes: net.inet.ip.dummynet.pipe_byte_limit."""
-
-
-def _ipfw(question: Question, link: dict[str, Any], port: str = "em0") -> str:
-    ppp = ", which with PPPoE is ng0 or tun0" if _is_pppoe(question) else ""
-    lines = [f"# {port} is the port towards the line{ppp}"]
-    if port == "em0":
-        lines += [
-            f"# If ipfw is not loaded: {LOAD}",
-            "# Without the kenv, all traffic stops until there are rules that accept.",
-            f"# First, if it is 1: {NOT_ONE_PASS}",
-            "# With 1, what leaves a queue is let through, past all rules behind, those that deny and nat too.",
-        ]
-    ways = [
-        (_all_values(link, "qdisc"), link["rate"], f"in recv {port}"),
-        (_all_values(link, "reverse_qdisc"), link["reverse_rate"], f"out xmit {port}"),
-    ]
-    largest = max((1024 * _kbytes(values) for values, _, _ in ways if values["kind"] == "bfifo"), default=0)
-    if largest > PIPE_BYTES:
-        lines.append(f"sysctl net.inet.ip.dummynet.pipe_byte_limit={largest}")
-    for (number, rule), (values, rate, way) in zip(DUMMYNET, ways, strict=True):
-        kind, bw, to = values["kind"], f"bw {_kbit(rate)}Kbit/s", "pipe"
-        if kind == "bfifo":
-            lines.append(f"ipfw pipe {number} config {bw} queue {_kbytes(values)}KBytes droptail")
-        elif kind.startswith("fq_"):
-            lines.append(f"ipfw pipe {number} config {bw}")
-            lines.append(
-                f"ipfw sched {number} config pipe {number} type {kind} {_law(values)} "
-                f"quantum {_bytes(values['quantum'])} limit {_number(values['limit'])} flows {values['flows']}"
-            )
-            lines.append(f"ipfw queue {number} config sched {number}")
-            to = "queue"
-        else:
-            slots = _number(values["limit"])
-            if number == DUMMYNET[0][0]:
-                lines.append(f"sysctl net.inet.ip.dummynet.pipe_slot_limit={slots}")
-            lines.append(f"ipfw pipe {number} config {bw} queue {slots} {kind} {_law(values)}")
-        lines.append(f"ipfw add {rule} set {RULE_SET} {to} {number} ip from any to any {way}")
-    return "\n".join(lines) + "\n"
-
-
-def _kbytes(values: dict[str, Any]) -> int:
-    """A limit in bytes as whole kilobytes, one at least."""
-    return max(1, round(int(_bytes(values["limit"])) / 1024))
 
 
 SECTIONS = {
@@ -406,9 +313,9 @@ CAKE_RTT_S = 0.1
 def _networkd(question: Question, link: dict[str, Any]) -> str:
     """Sections of systemd.network(5) for the two ports; each shapes what it sends."""
     ways = ((LINE[0], "qdisc", "rate"), (LINE[1], "reverse_qdisc", "reverse_rate"))
-    said = f"# {LINE[1]} is ppp0, not the Ethernet port below it.\n\n" if _is_pppoe(question) else ""
+    said = f"# {LINE[1]} is ppp0, not the Ethernet port below it.\n\n" if is_pppoe(question) else ""
     return said + "\n".join(
-        _sections(question, port, _all_values(link, key), _kbit(link[rate])) for port, key, rate in ways
+        _sections(question, port, all_values(link, key), in_kbit(link[rate])) for port, key, rate in ways
     )
 
 
@@ -433,77 +340,41 @@ def _sections(question: Question, port: str, values: dict[str, Any], kbit: str) 
         return "\n".join(rows) + "\n"
     rows += ["[HierarchyTokenBucket]", "Parent=root", "Handle=0001", "DefaultClass=0001", ""]
     rows += ["[HierarchyTokenBucketClass]", "Parent=root", "ClassId=0001:0001", f"Rate={kbit}K"]
-    header = 0 if port == LINE[1] and _is_pppoe(question) else ETHERNET_HEADER
+    header = 0 if port == LINE[1] and is_pppoe(question) else ETHERNET_HEADER
     if (beyond := question.access.overhead_bytes - header) > 0:
         rows.append(f"OverheadBytes={beyond}")
     rows += ["", f"[{SECTIONS[values['kind']]}]", "Parent=0001:0001", "Handle=0010"]
     if values["kind"].endswith("codel"):
-        rows += [f"TargetSec={_whole(values['target'])}", f"IntervalSec={_whole(values['interval'])}"]
+        rows += [f"TargetSec={whole(values['target'])}", f"IntervalSec={whole(values['interval'])}"]
         rows.append(f"ECN={_yes(values['ecn'])}")
     return "\n".join(rows) + "\n"
 
 
 def _routeros(question: Question, link: dict[str, Any]) -> str:
     """Queue types and trees of RouterOS 7: each port's tree shapes what it sends."""
-    line = "pppoe-out1" if _is_pppoe(question) else "ether1"
+    line = "pppoe-out1" if is_pppoe(question) else "ether1"
     rows = [
         f"# RouterOS 7, where {line} is the port towards the line and bridge that towards the users.",
         "# FastTrack goes past queues: turn its firewall rule off.",
     ]
     ways = (("down", "bridge", "qdisc", "rate"), ("up", line, "reverse_qdisc", "reverse_rate"))
     for way, port, key, rate in ways:
-        values, kbit, name = _all_values(link, key), _kbit(link[rate]), f"advice-{way}"
+        values, kbit, name = all_values(link, key), in_kbit(link[rate]), f"advice-{way}"
         tree = f"/queue tree add name={name} parent={port} packet-mark=no-mark queue={name}"
         if values["kind"] == "cake":
             words = [f"cake-bandwidth={kbit}k", f"cake-overhead={values['overhead']}"]
             words += [f"cake-mpu={values['mpu']}"] if values["mpu"] else []
             words += [f"cake-atm={values['framing']}"] if values["framing"] != "noatm" else []
-            words += [f"cake-diffserv={values['diffserv']}", f"cake-rtt={_whole(values['rtt'])}"]
+            words += [f"cake-diffserv={values['diffserv']}", f"cake-rtt={whole(values['rtt'])}"]
             words += ["cake-nat=yes"] if way == "up" else []
             words += ["cake-ack-filter=filter"] if values["ack_filter"] == "on" else []
             rows += [" ".join((f"/queue type add name={name} kind=cake", *words)), tree]
         else:
-            words = [f"fq-codel-{one}={_whole(values[one])}" for one in ("target", "interval")]
+            words = [f"fq-codel-{one}={whole(values[one])}" for one in ("target", "interval")]
             words.append(f"fq-codel-ecn={_yes(values['ecn'])}")
             rows += [" ".join((f"/queue type add name={name} kind=fq-codel", *words)), f"{tree} max-limit={kbit}k"]
     return "\n".join(rows) + "\n"
 
 
-def _all_values(link: dict[str, Any], key: str) -> dict[str, Any]:
-    """All values of a direction's discipline, those too that nobody gave."""
-    found: dict[str, Any] = _resolved(link).scenario["link"].get(key, link[key])
-    return {**found, **link[key]}
-
-
 def _yes(flag: bool) -> str:
     return "yes" if flag else "no"
-
-
-def _law(values: dict[str, Any]) -> str:
-    """The words of CoDel's or PIE's own parameters, as ipfw(8) has them."""
-    names = (
-        ("target", "interval")
-        if values["kind"].endswith("codel")
-        else ("target", "tupdate", "alpha", "beta", "max_burst")
-    )
-    words = [f"{name} {_whole(str(values[name]))}" for name in names]
-    return " ".join([*words, "ecn" if values.get("ecn") else "noecn"])
-
-
-def _whole(text: str) -> str:
-    """A time as a whole number of its unit, which ipfw(8) and others want; gains are as they are."""
-    if text.endswith("ms") and "." in text:
-        return f"{round(units.seconds(text, 'target') * 1e6)}us"
-    return text
-
-
-def _kbit(rate: str) -> str:
-    return str(round(units.rate_bps(rate, "rate") / 1e3))
-
-
-def _bytes(size: str) -> str:
-    return size.removesuffix("b")
-
-
-def _number(limit: str) -> str:
-    return limit.removesuffix("p")
