@@ -107,7 +107,11 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
         hosts::refuse_former(&block)?;
     }
     let host_keys: &[&str] = if kind.speaks_tcp { hosts::KEYS } else { &[ECT] };
-    block.only(&[COMMON, network::ROUTE_KEYS, &kind.keys(), host_keys])?;
+    let tick: &[&str] = if kind.speaks_tcp { &[network::RTT_TICK] } else { &[] };
+    if let Some(entry) = block.get(network::RTT_TICK).filter(|_| !kind.speaks_tcp) {
+        return Err(entry.expected(format!("no such key with kind {}: it is of connections over TCP", kind.name)));
+    }
+    block.only(&[COMMON, network::ROUTE_KEYS, tick, &kind.keys(), host_keys])?;
     let (route, route_written) = network::read_route(&block, around.links)?;
     let application = block.get(APPLICATION).map(|entry| read_application(&entry, kind)).transpose()?;
 

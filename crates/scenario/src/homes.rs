@@ -11,7 +11,7 @@ use crate::document::{Data, Node, Place};
 use crate::error::Error;
 use crate::hosts;
 use crate::kinds::{Key, Model, Row, Takes};
-use crate::network::ROUTE_KEYS;
+use crate::network::{ROUTE_KEYS, RTT_TICK};
 use crate::scenario::Direction;
 use crate::section::{Context, Section};
 use std::collections::BTreeMap;
@@ -143,7 +143,7 @@ fn is_homes(block: &Node) -> bool {
 fn expanded(block: &Section<'_>, node: &Node) -> Result<Vec<Node>, Error> {
     let own: Vec<&str> = ROW.models[0].keys.iter().map(|key| key.name).collect();
     let of_one: Vec<&str> = APPLICATIONS.iter().flat_map(|application| application.own.iter().copied()).collect();
-    block.only(&[&["kind", RTT], &own, &of_one, ROUTE_KEYS, hosts::KEYS])?;
+    block.only(&[&["kind", RTT], &own, &of_one, ROUTE_KEYS, &[RTT_TICK], hosts::KEYS])?;
     let Takes::Count(low, high) = COUNT.takes else { unreachable!("it is a count") };
     let homes = block.require(COUNT.name, "how many homes there are", |entry| entry.count(low..=high))?;
     let Data::Table(given) = &node.data else { unreachable!("it was read as a table") };
@@ -163,7 +163,8 @@ fn expanded(block: &Section<'_>, node: &Node) -> Result<Vec<Node>, Error> {
         keys.insert(application.count.to_owned(), at(place, Data::Integer(count * application.sources)));
         let speaks_tcp = !application.keys.contains(&PROBE);
         let shared = ROUTE_KEYS.iter().chain(application.own).copied().chain([RTT]);
-        let passed = shared.chain(hosts::KEYS.iter().copied().filter(|_| speaks_tcp));
+        let of_tcp = hosts::KEYS.iter().copied().chain([RTT_TICK]);
+        let passed = shared.chain(of_tcp.filter(|_| speaks_tcp));
         for key in passed {
             if let Some(value) = given.get(key) {
                 keys.insert(key.to_owned(), value.clone());

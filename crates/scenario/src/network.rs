@@ -30,7 +30,10 @@ use net::{DelayAt, Net, Port, Receivers, Routes, Step};
 pub(crate) const LINK: &str = "link";
 /// The table of several.
 pub(crate) const LINKS: &str = "links";
-pub(crate) const ROUTE_KEYS: &[&str] = &["route", "reverse_route", "rtt_at", "rtt_tick"];
+pub(crate) const ROUTE_KEYS: &[&str] = &["route", "reverse_route", RTT_AT];
+const RTT_AT: &str = "rtt_at";
+/// The clock of a delay emulator, where hosts speak TCP.
+pub(crate) const RTT_TICK: &str = "rtt_tick";
 
 const DELAY_AT: [(&str, DelayAt); 4] =
     [("senders", DelayAt::Senders), ("left", DelayAt::Left), ("right", DelayAt::Right), ("clients", DelayAt::Clients)];
@@ -84,8 +87,8 @@ pub(crate) fn read_route(block: &Section<'_>, links: &[Link]) -> Result<(Route, 
     };
     let back: Vec<u16> = forward.iter().rev().copied().collect();
     let reverse = block.read("reverse_route", back, of)?;
-    let delay_at = block.read("rtt_at", DelayAt::Senders, |entry| entry.word(&DELAY_AT))?;
-    let tick = match block.get("rtt_tick") {
+    let delay_at = block.read(RTT_AT, DelayAt::Senders, |entry| entry.word(&DELAY_AT))?;
+    let tick = match block.get(RTT_TICK) {
         None => None,
         Some(entry) if delay_at != DelayAt::Clients => {
             return Err(entry.unused("rtt_at = \"clients\": it is the clock of the delay emulator at the clients"));
@@ -100,9 +103,9 @@ pub(crate) fn read_route(block: &Section<'_>, links: &[Link]) -> Result<(Route, 
     }
     if delay_at != DelayAt::Senders {
         let (word, _) = DELAY_AT.iter().find(|(_, other)| *other == delay_at).expect("each has a word");
-        written.push(("rtt_at", Written::Text((*word).to_owned())));
+        written.push((RTT_AT, Written::Text((*word).to_owned())));
     }
-    written.extend(tick.map(|tick| ("rtt_tick", Written::Text(units::write_span(tick)))));
+    written.extend(tick.map(|tick| (RTT_TICK, Written::Text(units::write_span(tick)))));
     Ok((Route { links: [forward, reverse], delay_at, tick }, written))
 }
 

@@ -71,6 +71,13 @@ fn blocks_around_it_keep_their_order_and_overrides_are_of_what_was_written() {
     assert_eq!(traffic[6].workload.count(), 7);
 }
 
+/// A clock is of connections over TCP: calls and games have none.
+#[test]
+fn a_clock_is_that_of_all_who_speak_tcp() {
+    let found = resolved(&text("homes = 10\nrtt_at = 'clients'\nrtt_tick = '1ms'")).expect("it is a scenario");
+    assert_eq!(["rtt_at", "rtt_tick"].map(|key| found.text().matches(key).count()), [6, 4]);
+}
+
 #[test]
 fn what_makes_no_sense_is_one_line() {
     let refused = |block: &str| resolved(&text(block)).expect_err(block);

@@ -144,8 +144,13 @@ fn bad_input_is_one_line() {
         (
             "kind = 'probe'\nstack = 'linux'",
             "",
-            "s.toml:3: traffic.0.stack = \"linux\": unknown key, expected one of kind, direction, rtt, dscp, hosts, application, route, reverse_route, rtt_at, rtt_tick, \
+            "s.toml:3: traffic.0.stack = \"linux\": unknown key, expected one of kind, direction, rtt, dscp, hosts, application, route, reverse_route, rtt_at, \
              flows, interval, packet, start, ect",
+        ),
+        (
+            "kind = 'probe'\nrtt_at = 'clients'\nrtt_tick = '1ms'",
+            "",
+            "s.toml:4: traffic.0.rtt_tick = \"1ms\": expected no such key with kind probe: it is of connections over TCP",
         ),
         (
             "kind = 'udp-trace'\npackets = 'g.csv'",
