@@ -37,6 +37,8 @@ pub(crate) struct Surroundings<'a, 'b> {
     pub links: &'b [Link],
     /// `path.access_rate`.
     pub access_rate: Rate,
+    /// Whether the connections of a host share its access links.
+    pub hosts_share: bool,
     pub duration: Span,
     pub warmup: Span,
     pub cooldown: Span,
@@ -129,6 +131,10 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     let asking = &mut Asking { block: &block, around, index, direction, own, rtt: &rtt, tcp: &mut tcp.config };
     let asked = kinds::read(place, asking)?;
 
+    if around.hosts_share && kind.speaks_tcp {
+        let has_own = asked.workload.as_ref().is_ok_and(|workload| workload.shortest_rtt().is_some());
+        network::need_order(&block, &route, rtt.is_constant() && !has_own)?;
+    }
     let is_answered = asked
         .workload
         .as_ref()

@@ -138,6 +138,17 @@ impl Route {
     }
 }
 
+/// Refuses delays that differ between the links and hosts whose connections share access links: these carry packets in
+/// the order in which they left the last link of their route, which would not be that in which they come.
+pub(crate) fn need_order(block: &Section<'_>, route: &Route, is_one_rtt: bool) -> Result<(), Error> {
+    let differs = !is_one_rtt && matches!(route.delay_at, DelayAt::Left | DelayAt::Right);
+    let Some(entry) = block.get(RTT_AT).filter(|_| differs) else { return Ok(()) };
+    Err(entry.expected(
+        "senders or clients, or one rtt for the whole block: with path.access = \"host\" connections share access \
+         links, on which near packets would wait for far ones",
+    ))
+}
+
 /// Refuses a link that no route crosses, and more routes than packets can tell apart.
 pub(crate) fn need_use(root: &Section<'_>, links: &[Link], routes: &[Route]) -> Result<(), Error> {
     if routes.iter().flat_map(|route| &route.links).map(Vec::len).sum::<usize>() > Step::MOST {

@@ -152,6 +152,7 @@ pub fn resolve_with(
         rtt: &path.rtt,
         links: &links,
         access_rate: path.access_rate,
+        hosts_share: path.hosts_share,
         duration: times.duration,
         warmup: times.warmup,
         cooldown: times.cooldown,
@@ -281,11 +282,13 @@ fn times(root: &Section<'_>) -> Result<Times, Error> {
 
 /// Refuses hosts without number where they are to share links.
 fn need_hosts(entry: &Entry<'_>, block: &Traffic, path: &Path) -> Result<(), Error> {
-    if path.hosts_share && !block.numbers_its_hosts() {
-        let problem = "how many hosts its flows take turns at: with path.access = \"host\" these share links";
-        return Err(entry.section("a table")?.missing("hosts", problem));
+    const HOSTS: &str = "hosts";
+    if !path.hosts_share || block.numbers_its_hosts() {
+        return Ok(());
     }
-    Ok(())
+    let expected = "how many hosts its flows take turns at, at each end: with path.access = \"host\" these share links";
+    let block = entry.section("a table")?;
+    Err(block.get(HOSTS).map_or_else(|| block.missing(HOSTS, expected), |given| given.expected(expected)))
 }
 
 /// Whose access links are: whether the connections of a host share them.

@@ -166,6 +166,14 @@ impl RttSpec {
         Span::from_secs_f64(seconds.min(units::MAX_SECONDS))
     }
 
+    /// Whether all delays are the same.
+    pub fn is_constant(&self) -> bool {
+        match self {
+            Self::Drawn(distribution) => distribution.min() >= distribution.max(),
+            Self::Even { low, high } => low >= high,
+        }
+    }
+
     /// A bound below which no delay lies.
     pub fn shortest(&self) -> Span {
         let seconds = match self {

@@ -139,6 +139,23 @@ fn a_link_that_does_not_change_writes_nothing_of_it() {
     }
 }
 
+const ARRIVALS: &str = "kind = 'poisson'\narrivals = '1hz'\nsize = '1kb'\n";
+
+/// Where connections have one delay, a host's links get packets in their order wherever the delay lies.
+#[test]
+fn hosts_share_links_where_packets_come_in_their_order() {
+    for text in [
+        "path.access = 'host'\n[[traffic]]\nkind = 'bulk'\nrtt_at = 'left'\nrtt = '20ms'".to_owned(),
+        "path.access = 'host'\n[[traffic]]\nkind = 'bulk'\nrtt_at = 'right'\nrtt = { even = ['1s', '1s'] }".to_owned(),
+        "path.access = 'host'\n[[traffic]]\nkind = 'bulk'\nrtt_at = 'clients'".to_owned(),
+        "path.access = 'host'\n[[traffic]]\nkind = 'probe'\nrtt_at = 'right'".to_owned(),
+        "[[traffic]]\nkind = 'bulk'\nrtt_at = 'right'".to_owned(),
+        format!("path.access = 'host'\n[[traffic]]\n{ARRIVALS}hosts = 4"),
+    ] {
+        assert_eq!(resolved(&text).err(), None, "{text}");
+    }
+}
+
 #[test]
 fn one_line_says_what_is_wrong() {
     let two = |traffic: &str| format!("[links.a]\n[links.b]\n[[traffic]]\nkind = 'bulk'\n{traffic}");
@@ -171,8 +188,18 @@ fn one_line_says_what_is_wrong() {
         ),
         (
             "path.access = 'host'\n[[traffic]]\nkind = 'poisson'\narrivals = '1hz'\nsize = '1kb'".to_owned(),
-            "s.toml:2: traffic.0.hosts: missing, expected how many hosts its flows take turns at: with path.access = \
-             \"host\" these share links",
+            "s.toml:2: traffic.0.hosts: missing, expected how many hosts its flows take turns at, at each end: with \
+             path.access = \"host\" these share links",
+        ),
+        (
+            format!("path.access = 'host'\n[[traffic]]\n{ARRIVALS}hosts = [4, 'own']"),
+            "s.toml:6: traffic.0.hosts = [4, \"own\"]: expected how many hosts its flows take turns at, at each end: \
+             with path.access = \"host\" these share links",
+        ),
+        (
+            "path.access = 'host'\n[[traffic]]\nkind = 'bulk'\nflows = 2\nhosts = 1\nrtt_at = 'right'".to_owned(),
+            "s.toml:6: traffic.0.rtt_at = \"right\": expected senders or clients, or one rtt for the whole block: with \
+             path.access = \"host\" connections share access links, on which near packets would wait for far ones",
         ),
         (
             "[link]\n[links.a]\n[[traffic]]\nkind = 'bulk'".to_owned(),
