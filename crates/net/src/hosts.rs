@@ -8,7 +8,7 @@
 use crate::path::{AccessLink, Path};
 use base::{Span, Stream, Time};
 
-/// The hosts that have been seen, by number.
+/// The hosts that have links to share or a clock, by number.
 #[derive(Debug)]
 pub struct Hosts {
     all: Vec<Option<Host>>,
@@ -38,6 +38,11 @@ impl Hosts {
         Self { all: Vec::new(), seed, shares_links }
     }
 
+    /// Bytes that hosts take whose numbers are below `numbers`.
+    pub const fn bytes(numbers: u64) -> u64 {
+        numbers * size_of::<Option<Host>>() as u64
+    }
+
     fn host(&mut self, number: u32) -> &mut Host {
         let at = number as usize;
         if self.all.len() <= at {
@@ -45,6 +50,11 @@ impl Hosts {
         }
         let idle = AccessLink::new(Time::ZERO);
         self.all[at].get_or_insert(Host { sends: idle, receives: idle, clock: None })
+    }
+
+    /// The clock on host `number`, which need not have been seen.
+    fn clock(&self, number: u32) -> Option<Clock> {
+        self.all.get(number as usize)?.as_ref()?.clock
     }
 
     /// Puts a delay emulator whose clock has this `tick` on host `number`, unless there is one.
@@ -65,15 +75,15 @@ impl Hosts {
         (takes, now): (Span, Time),
         fate: impl FnOnce() -> Option<Span>,
     ) -> Option<Time> {
-        let shares_links = self.shares_links;
-        let host = self.host(number);
-        if shares_links {
-            path.sends[side] = host.sends;
+        if self.shares_links {
+            path.sends[side] = self.host(number).sends;
         }
         let arrives = path.send(side, takes, now, fate);
+        if self.shares_links {
+            self.host(number).sends = path.sends[side];
+        }
         let left_at = path.sends[side].free_at();
-        host.sends = path.sends[side];
-        let early = host.clock.map_or(Span::ZERO, |clock| clock.since_tick(left_at));
+        let early = self.clock(number).map_or(Span::ZERO, |clock| clock.since_tick(left_at));
         arrives.map(|at| Time::from_ns(at.ns().saturating_sub(early.ns())).max(left_at))
     }
 
@@ -157,6 +167,17 @@ mod tests {
         phases.sort_unstable();
         phases.dedup();
         assert!(phases.len() > 40, "clocks of hosts are set by no other's");
+    }
+
+    /// The memory that they take is reckoned from the hosts that have a clock.
+    #[test]
+    fn hosts_with_nothing_of_their_own_are_not_kept() {
+        let mut hosts = Hosts::new(7, false);
+        let mut path = path(5);
+        hosts.put_clock(3, TICK);
+        hosts.send(1_000_000, (&mut path, 1), (TAKES, Time::ZERO), || Some(Span::ZERO));
+        hosts.receive(2_000_000, (&mut path, 0), TAKES, Time::ZERO);
+        assert_eq!(hosts.all.len(), 4);
     }
 
     #[test]

@@ -113,8 +113,13 @@ pub enum Expected {
         /// Bytes of a packet in the mean.
         bytes: f64,
     },
-    /// A table of so many bytes.
-    Table(f64),
+    /// Connections that a table has.
+    Table {
+        /// How many.
+        connections: f64,
+        /// Bytes of the table.
+        bytes: f64,
+    },
 }
 
 /// A source of demand.

@@ -20,6 +20,11 @@ pub fn hosts(scenario: &Scenario, block: u16, number: u32, client: u8) -> [u32; 
     [host(left, 0), host(right, 1)]
 }
 
+/// A bound below which the numbers of a scenario's hosts lie, where no end of any block has more than `most`.
+pub fn host_numbers(scenario: &Scenario, most: u32) -> u64 {
+    (u64::from(most) * scenario.traffic.len() as u64 * 4).min(1 << u32::BITS)
+}
+
 /// Where source or arrival `number` stands among the clients and servers of a block: left, right.
 fn place(traffic: &Traffic, number: u32, client: u8) -> [u32; 2] {
     // Of sources that alternate between the sides, each side counts its own.

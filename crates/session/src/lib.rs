@@ -41,7 +41,7 @@ mod transfer;
 mod turn;
 
 pub use exchanges::{Asked, Exchanges};
-pub use hosts::{hosts, hosts_within};
+pub use hosts::{host_numbers, hosts, hosts_within};
 pub use player::Player;
 pub use recorder::Recorder;
 pub use scenario::{Command, Opening, Owner, Source};

@@ -1,11 +1,12 @@
 //! This file estimates, from a scenario and before anything is built, the memory that a run will need.
 //!
 //! An allocation that fails ends the program, so that this should be known before. The estimate counts the state of the
-//! disciplines, the sources, the connections expected at a time, and the packets that these and unresponsive sources
-//! are expected to have under way. Tables do not count, as their rows go to the disk at once. The weights are measured;
+//! disciplines, the sources, the connections expected at a time, hosts that have something of their own, and the packets
+//! that connections and unresponsive sources are expected to have under way. Tables do not count, as their rows go to the disk at once. The weights are measured;
 //! `tests/memory.rs` compares them with what runs take.
 
 use aqm::param::{Length, Values};
+use net::Hosts;
 use scenario::{Direction, Expected, Link, Scenario, Traffic};
 use session::Source;
 
@@ -45,7 +46,7 @@ pub fn memory(scenario: &Scenario) -> Vec<Need> {
         let bytes = of_block(scenario, block);
         Need { key: format!("traffic.{index}"), bytes: bytes as u64 }
     });
-    states.into_iter().chain(blocks).collect()
+    states.into_iter().chain(blocks).chain(hosts(scenario)).collect()
 }
 
 fn of_block(scenario: &Scenario, block: &Traffic) -> f64 {
@@ -66,8 +67,31 @@ fn of_block(scenario: &Scenario, block: &Traffic) -> f64 {
         Expected::Datagrams { flows, bps, bytes } => {
             f64::from(flows) * (source + UDP_SOURCE) + datagrams(scenario, block, bps, bytes) * DATAGRAM
         }
-        Expected::Table(bytes) => bytes,
+        Expected::Table { bytes, .. } => bytes,
     }
+}
+
+/// What hosts need whose connections share links, or that have a clock, by the block with the most. They are kept in
+/// their places by number.
+fn hosts(scenario: &Scenario) -> Option<Need> {
+    let blocks = scenario.traffic.iter().enumerate().filter(|(_, block)| block.workload.carries().speaks_tcp());
+    let kept = blocks.filter(|(_, block)| scenario.path.hosts_share || block.route.tick.is_some());
+    let (most, index) = kept.map(|(index, block)| (seen(scenario, block), index)).max()?;
+    let bytes = Hosts::bytes(session::host_numbers(scenario, most));
+    Some(Need { key: format!("traffic.{index}.hosts"), bytes })
+}
+
+/// How many hosts of a block are expected to be seen: clients or, if these are more and share links too, servers.
+fn seen(scenario: &Scenario, block: &Traffic) -> u32 {
+    let come = match block.workload.expected() {
+        Expected::Arrivals { per_s, .. } | Expected::Exchanges { per_s, .. } => per_s * scenario.duration.secs_f64(),
+        Expected::Table { connections, .. } => connections,
+        _ => f64::from(block.workload.count()),
+    };
+    let scenario::Hosts { clients, servers } = block.hosts;
+    let of = |hosts: Option<u32>| hosts.map_or(come, |hosts| come.min(f64::from(hosts)));
+    let most = if scenario.path.hosts_share { of(clients).max(of(servers)) } else { of(clients) };
+    most.ceil() as u32
 }
 
 /// How many connections are expected at once, where `per_s` begin a second, each for `bytes`. They are those that the

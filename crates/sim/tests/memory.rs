@@ -104,6 +104,28 @@ fn an_open_connection_takes_less_than_a_kilobyte_while_it_pauses() {
     }
 }
 
+/// Hosts that have something of their own have places by number, four for each: on both sides and at both ends.
+#[test]
+fn hosts_with_links_to_share_or_a_clock_are_reckoned() {
+    let needs = |path: &str, keys: &str| {
+        let text = format!("duration = \"100s\"\n{path}\n[[traffic]]\nkind = \"poisson\"\nsize = \"1kb\"\n{keys}\n");
+        let resolved = scenario::resolve(&text, "memory.toml", &[], &|_| Err("no files here".into())).expect("sound");
+        let needs = sim::memory(resolved.scenario().expect("nothing to calibrate"));
+        needs.into_iter().find(|need| need.key == "traffic.0.hosts").map(|need| need.bytes)
+    };
+    let many = "arrivals = \"1000000hz\"\nhosts = 10000000";
+    let clock = "rtt_at = \"clients\"\nrtt_tick = \"1ms\"";
+    assert_eq!(needs("", many), None);
+    let shared = needs("path.access = \"host\"", many).expect("they share links");
+    // An instant for each link at the least.
+    assert!((4 * 16 * 10_000_000..4 * 64 * 10_000_000).contains(&shared), "{shared}");
+    assert_eq!(needs("", &format!("{many}\n{clock}")), Some(shared));
+    for hosts in ["10000000", "\"own\""] {
+        let few = needs("", &format!("arrivals = \"100hz\"\nhosts = {hosts}\n{clock}"));
+        assert_eq!(few, Some(shared / 1000), "{hosts}: no more than come");
+    }
+}
+
 #[test]
 fn a_state_larger_than_any_machine_is_reckoned_without_being_built() {
     let text = "[link.qdisc]\nkind = \"fq_sred\"\nzombies = 1000000\nqueues = 65536\n[[traffic]]\nkind = \"bulk\"\n";

@@ -89,7 +89,8 @@ impl Demand for Replay {
     }
 
     fn expected(&self) -> Expected {
-        Expected::Table(self.connections() as f64 * size_of::<u32>() as f64)
+        let connections = self.connections() as f64;
+        Expected::Table { connections, bytes: connections * size_of::<u32>() as f64 }
     }
 
     fn numbers_arrivals(&self) -> bool {

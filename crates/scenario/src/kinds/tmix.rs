@@ -192,7 +192,8 @@ impl Demand for Tmix {
     }
 
     fn expected(&self) -> Expected {
-        Expected::Table(self.vectors.len() as f64 * self.scale.max(1.0) * size_of::<Start>() as f64)
+        let connections = self.vectors.len() as f64 * self.scale.max(1.0);
+        Expected::Table { connections, bytes: connections * size_of::<Start>() as f64 }
     }
 
     fn numbers_arrivals(&self) -> bool {
