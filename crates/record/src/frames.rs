@@ -45,9 +45,9 @@ struct Flow {
     fates: Fates<Encoded>,
 }
 
-/// Unit of the histogram of delays, and the longest it tells apart: ten minutes.
+/// Unit of the histogram of delays, and the longest it tells apart, as which all longer ones count: 859 s.
 const UNIT_NS: u64 = 100;
-const MOST: u64 = 600_000_000_000 / UNIT_NS;
+const MOST: u64 = (1 << 33) - 1;
 
 impl Frames {
     /// No sources yet. Frames that are encoded from `from` on and before `to` count.
@@ -229,5 +229,18 @@ mod tests {
         assert_eq!((&found["encoded_frames"], &found["lost_frames"]), (&json!(3), &json!(1)));
         assert_eq!(found["bitrate_bps"], json!(16_000.0));
         assert!(Frames::new(at(0), at(1)).to_json()["bitrate_bps"].is_null());
+    }
+
+    #[test]
+    fn the_longest_delays_count_as_the_longest() {
+        let (mut frames, mut rows) = (Frames::new(at(0), at(1000)), Kept::default());
+        let flow = frames.add_flow(0, 0, 0);
+        for delay_s in [700, 1000] {
+            let number = frames.encoded(flow, Encoded { bytes: 1000, rate_bps: 1_000_000 }, at(0));
+            frames.received(flow, number, at(1000 * delay_s), &mut rows);
+        }
+        let found = frames.to_json();
+        let [less, more] = ["p10", "p90"].map(|share| found["delay_s"][share].as_f64().expect("a number"));
+        assert!((less - 700.0).abs() < 0.7 && (more - 858.99).abs() < 0.01, "{less} {more}");
     }
 }

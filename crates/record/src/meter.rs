@@ -70,8 +70,8 @@ pub struct Counts {
 
 /// Unit of the histogram of waiting times.
 const WAIT_UNIT_NS: u64 = 100;
-/// Longest waiting time it tells apart: ten minutes.
-const WAIT_MOST: u64 = 600_000_000_000 / WAIT_UNIT_NS;
+/// Longest waiting time it tells apart, as which all longer ones count: 859 s.
+const WAIT_MOST: u64 = (1 << 33) - 1;
 
 /// The bins of a histogram of waits with two significant digits. The histogram itself is made when it is read.
 #[derive(Clone, Debug)]
@@ -80,11 +80,9 @@ struct WaitBins(Box<[u32]>);
 impl WaitBins {
     /// Values below two halves are told apart; above, each octave has one half of bins.
     const HALF: u64 = 128;
-    /// The last wait of the octave that has the longest one. All that are longer count as the longest.
-    const LAST: u64 = ((2 * Self::HALF) << ((WAIT_MOST / (2 * Self::HALF)).ilog2() + 1)) - 1;
 
     fn new() -> Self {
-        Self(vec![0; Self::bin(Self::LAST) + 1].into())
+        Self(vec![0; Self::bin(WAIT_MOST) + 1].into())
     }
 
     /// The bin of a wait that is given in units.
@@ -103,8 +101,7 @@ impl WaitBins {
 
     #[inline]
     fn add(&mut self, wait_ns: u64) {
-        let units = wait_ns / WAIT_UNIT_NS;
-        let count = &mut self.0[Self::bin(if units > Self::LAST { WAIT_MOST } else { units })];
+        let count = &mut self.0[Self::bin((wait_ns / WAIT_UNIT_NS).min(WAIT_MOST))];
         *count = count.saturating_add(1);
     }
 
@@ -200,7 +197,7 @@ impl Meter {
     /// Counts packets that arrived, among them `udp` UDP packets that have crossed no other link.
     #[inline]
     pub fn offered_all(&mut self, packets: u32, udp: u32) {
-        self.interval.offered_packets += packets;
+        self.interval.offered_packets = self.interval.offered_packets.saturating_add(packets);
         if self.is_measuring {
             self.window.offered += u64::from(packets);
             self.window.udp_offered += u64::from(udp);
@@ -231,8 +228,8 @@ impl Meter {
 
     /// Counts a packet that was lost.
     pub fn dropped(&mut self, cause: Cause, is_udp: bool) {
-        self.run += 1;
-        self.interval.dropped_packets += 1;
+        self.run = self.run.saturating_add(1);
+        self.interval.dropped_packets = self.interval.dropped_packets.saturating_add(1);
         if self.is_measuring {
             self.window.dropped[cause.index()] += 1;
             self.window.count_own(cause, 0);
@@ -242,7 +239,7 @@ impl Meter {
 
     /// Counts a packet that was marked.
     pub fn marked(&mut self, cause: Cause) {
-        self.interval.marked_packets += 1;
+        self.interval.marked_packets = self.interval.marked_packets.saturating_add(1);
         if self.is_measuring {
             self.window.marked[cause.index()] += 1;
             self.window.count_own(cause, 1);
@@ -278,7 +275,7 @@ impl Meter {
                 }
             }
         }
-        self.interval.delivered_packets += count;
+        self.interval.delivered_packets = self.interval.delivered_packets.saturating_add(count);
         self.interval.delivered_bytes += bytes;
         self.interval_wait_ns += sum;
         self.interval_wait_max_ns = most;
@@ -403,6 +400,32 @@ mod tests {
             });
             assert_eq!(at.map(|(wait, _)| seconds(wait.ns() as f64)), window.wait_quantile_s(q), "{q}");
         }
+    }
+
+    /// A row has 32 bits for packets: an interval with more has as many as these hold.
+    #[test]
+    fn the_packets_of_an_interval_end_at_what_a_row_holds() {
+        let mut meter = Meter::new(Framing::default());
+        meter.start(0);
+        (0..2).for_each(|_| meter.offered_all(u32::MAX, 0));
+        let row = meter.take_interval(Time::ZERO, Port::new(0, 0), Backlog { packets: 0, bytes: 0 }, Gauges::default());
+        assert_eq!((row.offered_packets, meter.window().offered), (u32::MAX, 2 * u64::from(u32::MAX)));
+    }
+
+    /// Waits beyond the last bin go into it, behind all that are shorter.
+    #[test]
+    fn the_longest_waits_count_as_the_longest() {
+        let mut meter = Meter::new(Framing::default());
+        meter.start(0);
+        for wait_s in [590, 650, 800, 1000, 1_000_000] {
+            meter.delivered(1000, Span::from_secs(wait_s));
+        }
+        let quantiles = meter.window().wait_quantiles_s([0.2, 0.4, 0.6, 0.8, 1.0]).expect("packets left");
+        // To two digits of 1/128, and the end of the last bin.
+        for (found, told_s) in quantiles.into_iter().zip([590.0, 650.0, 800.0, 858.9, 858.9]) {
+            assert!((told_s..told_s * (1.0 + 1.0 / 128.0)).contains(&found), "{found} {told_s}");
+        }
+        assert_eq!(meter.window().waits().last(), Some((Span::from_ns(WAIT_MOST * WAIT_UNIT_NS), 2)));
     }
 
     /// What left is counted through the ends of intervals.
