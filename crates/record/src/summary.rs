@@ -1,9 +1,10 @@
 //! `summary.json` says what a run comes to. A key without meaning for a run is null, never absent and never 0.
 
 use crate::frames::Frames;
+use crate::measures::exchanges::{self, Exchanges};
 use crate::measures::hosts::{self, Tcp, Udp};
 use crate::measures::link::{self, Way};
-use crate::measures::{exchanges, values};
+use crate::measures::values;
 use crate::meter::Meter;
 use crate::probes::Probes;
 use crate::responses::Responses;
@@ -161,6 +162,8 @@ impl Summary<'_> {
         let links = links.map(|(link, [f, r])| (link.name.clone(), json!({ "forward": f, "reverse": r })));
         let udp = Udp::new(&self.meters.iter().map(Meter::window).collect::<Vec<_>>());
         let hosts = Tcp { totals: self.tcp, measured_s };
+        let are_possible = self.tcp.is_used && scenario.completes_exchanges();
+        let seen = Exchanges { responses: self.responses, are_possible };
         json!({
             "scenario": scenario.name,
             "seed": scenario.seed,
@@ -173,7 +176,7 @@ impl Summary<'_> {
             "udp": values(hosts::UDP, |value| value(&udp)),
             "probes": self.probes.to_json(),
             "frames": self.frames.to_json(),
-            "exchanges": values(exchanges::ROWS, |value| value(self.responses)),
+            "exchanges": values(exchanges::ROWS, |value| value(&seen)),
             "engine": engine(self.engine),
             // A live run puts what only it knows here.
             "live": null,

@@ -62,6 +62,15 @@ impl Scenario {
         self.traffic.iter().any(|traffic| traffic.workload.carries() == Carries::Media)
     }
 
+    /// Whether any traffic completes exchanges or transfers.
+    pub fn completes_exchanges(&self) -> bool {
+        self.traffic.iter().any(|traffic| match traffic.workload.carries() {
+            Carries::Exchanges | Carries::Vectors => true,
+            Carries::Transfers => traffic.workload.endless() == 0,
+            Carries::Datagrams | Carries::Probes | Carries::Media => false,
+        })
+    }
+
     /// Whether TCP's packets may be lost before the bottleneck.
     pub fn loses_segments_before_link(&self) -> bool {
         let is_lossy = self.path.is_lossy();

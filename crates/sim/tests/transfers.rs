@@ -134,3 +134,21 @@ fn a_flow_that_is_held_to_a_rate_has_it_and_leaves_no_queue() {
         assert!(longest <= Some(2), "{stack}: {longest:?} packets wait");
     }
 }
+
+/// Nobody could complete an exchange, which is not the same as that nobody did.
+#[test]
+fn exchanges_that_nobody_can_complete_are_none() {
+    let completed = |blocks: &str| {
+        let ran = run(&format!("duration = '2s'\nwarmup = '1s'\nlink.rate = '10mbit'\npath.rtt = '10ms'\n{blocks}"));
+        ran.summary["exchanges"]["completed"].as_u64()
+    };
+    let (endless, udp) = ("[[traffic]]\nkind = 'bulk'\n", "[[traffic]]\nkind = 'cbr'\nrate = '1mbit'\n");
+    for blocks in [endless, udp, &format!("{endless}{udp}")] {
+        assert_eq!(completed(blocks), None, "{blocks}");
+    }
+    let late = "[[traffic]]\nkind = 'bulk'\nsize = '1kb'\nstart = '1999ms'\n";
+    assert_eq!(completed(late), Some(0), "it has not arrived yet");
+    assert_eq!(completed(&format!("{endless}{}", late.replace("1999ms", "1s"))), Some(1));
+    let arrivals = "[[traffic]]\nkind = 'poisson'\narrivals = '100hz'\nsize = '1kb'\nrequest = '0b'\n";
+    assert!(completed(arrivals).is_some_and(|completed| completed > 50));
+}

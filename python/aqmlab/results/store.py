@@ -427,7 +427,8 @@ def machine() -> Json:
 
 def _found(summary: Json) -> Json:
     """A summary without its name, what a simulated run has not got, losses that no path had, frames of nobody, the
-    only link once more under its name, and what held flows back, which is seen beside what they did.
+    only link once more under its name, and what held flows back, which is seen beside what they did. Exchanges that
+    nobody could complete are none.
     """
     found = {key: item for key, item in {**summary, "scenario": None}.items() if (key, item) != ("live", None)}
     if found.get("routes") is None:
@@ -437,6 +438,9 @@ def _found(summary: Json) -> Json:
     frames = found.get("frames")
     if isinstance(frames, dict) and frames["encoded_frames"] is None:
         del found["frames"]
+    exchanges = found.get("exchanges")
+    if isinstance(exchanges, dict) and exchanges.get("completed", 0) is None:
+        found["exchanges"] = {**exchanges, "completed": 0}
     udp = found.get("udp")
     if isinstance(udp, dict) and not udp.get("lost_before_link_packets"):
         found["udp"] = {key: item for key, item in udp.items() if key != "lost_before_link_packets"}
