@@ -170,11 +170,36 @@ def test_nothing_is_overwritten(scenario, recorded, tmp_path, name, said):
         aqmlab.record(scenario, tmp_path / name)
 
 
-def test_traffic_that_asks_for_nothing_is_refused(scenario, tmp_path):
-    scenario.write_text('[[traffic]]\nkind = "cbr"\nrate = "1mbit"\n')
-    with pytest.raises(BadInput, match="traffic: nothing to record"):
+@pytest.mark.parametrize(
+    "block",
+    [
+        'kind = "cbr"\nrate = "1mbit"',
+        'kind = "poisson"\narrivals = "9hz"\nsize = "9kb"\nrequest = "0b"',
+        'kind = "video"',
+    ],
+)
+def test_traffic_that_asks_for_nothing_is_refused_before_anything_runs(scenario, tmp_path, block, monkeypatch):
+    scenario.write_text(f"[[traffic]]\n{block}\n")
+    monkeypatch.setattr(engine, "simulate", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(BadInput, match=r"traffic: nothing to record; .*: web or poisson, with a request above 0b"):
         aqmlab.record(scenario, tmp_path / "demands.csv")
     assert not (tmp_path / "demands.toml").exists()
+
+
+def test_homes_are_recorded_but_for_their_films(scenario, tmp_path):
+    homes = '[[traffic]]\nkind = "homes"\nhomes = 20\ngames = 0\ncc = "reno"\n'
+    web = SCENARIO.index('[[traffic]]\nkind = "web"')
+    scenario.write_text((SCENARIO[:web] + homes + SCENARIO[web:]).replace("40s", "10s"))
+    found = aqmlab.record(scenario, tmp_path / "demands.csv")
+    # Pages, video, calls, downloads and backups; then the author's own.
+    assert [demands.traffic for demands in found.demands] == [0, 5]
+    written = scenarios.read(tmp_path / "demands.toml")
+    kinds = [block["kind"] for block in written.tree["traffic"]]
+    assert kinds == ["replay", "video", "probe", "bulk", "bulk", "replay", "bulk", "probe"]
+    assert [block.get("cc") for block in written.tree["traffic"]] == ["reno"] * 2 + [None] + ["reno"] * 2 + [None] * 3
+    assert not (tmp_path / "demands-1.csv").exists()
+    before = engine.resolve(scenario.read_text(), "s.toml").scenario
+    assert written.resolve().scenario["traffic"][1] == before["traffic"][1]
 
 
 def test_variants_of_another_discipline_run_after_recording(scenario, tmp_path):

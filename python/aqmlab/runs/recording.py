@@ -26,6 +26,9 @@ from aqmlab.runs import runner
 KEPT = ("dscp", "hosts", *links.ROUTES.values(), "rtt_at", "rtt_tick")
 """The keys of a block that a file of demands does not say, beside the hosts' TCP."""
 
+HOMES = "homes"
+"""The kind of a block that stands for several."""
+
 
 @dataclass(frozen=True)
 class Demands:
@@ -58,17 +61,28 @@ def claim(out: Path, resolved: Resolved) -> None:
     """Makes sure that a recording can go to `out`, before anything runs."""
     if out.suffix in ("", ".toml"):
         raise BadInput(f"{out}: expected the name of a file of demands, such as demands.csv; its scenario gets .toml")
-    kinds = list(dict.fromkeys(row["kind"] for row in engine.traffic_models() if row["is_recorded"]))
-    asking = [k for k, block in enumerate(resolved.scenario["traffic"]) if block["kind"] in kinds]
+    kinds = _kinds()
+    asking = _asking(resolved.scenario)
     if not asking:
         raise BadInput(
-            f"{resolved.origin}: traffic: nothing to record; "
-            f"expected a block that asks for exchanges: {' or '.join(kinds)}"
+            f"{resolved.origin}: traffic: nothing to record; expected a block that asks for exchanges: "
+            f"{' or '.join(kinds)}, with a request above 0b"
         )
     for path in (out, out.with_suffix(".toml"), *_places(out, asking).values()):
         if path.exists() or path.is_symlink():
             raise BadInput(f"{path}: exists; expected the name of a new file")
     files.check_folder_of(out)
+
+
+def _kinds() -> list[str]:
+    """The kinds of traffic whose demands are replayed."""
+    return list(dict.fromkeys(row["kind"] for row in engine.traffic_models() if row["is_recorded"]))
+
+
+def _asking(tree: Tree) -> list[int]:
+    """The blocks of a resolved scenario that are replayed. Where a request is empty nobody asks: it is a transfer."""
+    kinds = _kinds()
+    return [k for k, block in enumerate(tree["traffic"]) if block["kind"] in kinds and block.get("request") != "0b"]
 
 
 def _places(out: Path, asking: Sequence[int]) -> dict[int, Path]:
@@ -90,7 +104,8 @@ def record(resolved: Resolved, rates: Rates, given: Tree, out: Path, monitor: Mo
     monitor.expect(1, runner.size(to_run))
     with scratch.folder("recording") as folder:
         runner.in_parallel([lambda stop: _observe(to_run, folder, stop, monitor)], 1)
-        written = {k: path for k in range(len(tree["traffic"])) if (path := folder / f"demands-{k}.csv").exists()}
+        # Films are asked for as well, by players whose choices a replay would not make.
+        written = {k: path for k in _asking(tree) if (path := folder / f"demands-{k}.csv").exists()}
         if not written:
             raise BadInput(f"{resolved.origin}: traffic: nothing to record; nobody asked for anything in this time")
         places = _places(out, list(written))
@@ -128,6 +143,17 @@ def _described(traffic: int, place: Path, path: Path) -> Demands:
     return Demands(traffic, str(place), **{name: int(value or 0) for name, value in row.items()})
 
 
+def _authors(given: Tree) -> list[Tree]:
+    """The author's block of each block of the resolved scenario: one of homes stands for what people do there."""
+    (homes,) = (row for row in engine.traffic_models() if row["kind"] == HOMES)
+    shares = {key["name"]: float(key["default"]) for key in homes["params"] if key["kind"] == "number"}
+
+    def stands_for(block: Tree) -> int:
+        return sum(block.get(name, share) != 0 for name, share in shares.items()) if block["kind"] == HOMES else 1
+
+    return [block for block in given["traffic"] for _ in range(stands_for(block))]
+
+
 def _replaying(tree: Tree, given: Tree, found: list[Demands], resolved: Resolved, folder: Path) -> Tree:
     """The scenario with replays in the places of what was recorded; names of other files as seen from `folder`.
 
@@ -139,8 +165,9 @@ def _replaying(tree: Tree, given: Tree, found: list[Demands], resolved: Resolved
     result: Tree = scenario.with_files_called(tree, names)
     given = scenario.with_files_renamed(given, lambda name, _: os.path.relpath(str(here / name), str(folder)))
     of_tcp = scenario.tcp_keys(tree)
-    for position, block in enumerate(result["traffic"]):
-        own = given["traffic"][position]
+    for position, (block, own) in enumerate(zip(result["traffic"], _authors(given), strict=True)):
+        # Calls of homes have nothing of their TCP.
+        own = {} if own["kind"] == HOMES and block["kind"] in engine.kinds_over_udp() else own
         # Vectors have windows too, and a block of them a `window` that says whose count.
         resolved_keys = {name: item for name, item in block.items() if name not in of_tcp}
         result["traffic"][position] = {**resolved_keys, **{name: own[name] for name in own if name in of_tcp}}
