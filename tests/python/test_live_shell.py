@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -101,6 +102,16 @@ def test_a_prompt_is_told_what_a_run_is_told(monkeypatch, scenario_file, tmp_pat
         shell.open_prompt(str(scenario_file), "right", None, False, {"live.qdisc": "kernel"})
     assert any("pie" in line for line in told[0]["settings"]["kernel_qdisc"]["links"][0])
     assert told[0]["side"] == "right" and told[0]["parent"] == os.getpid() and told[0]["traffic"] is False
+
+
+def test_users_for_a_load_are_those_of_the_block_that_asks_for_it(monkeypatch, scenario_file):
+    """A block of homes before it stands for several."""
+    blocks = '[[traffic]]\nkind = "homes"\nhomes = 2\n[[traffic]]\nkind = "web"\nload = "5mbit"\n'
+    scenario_file.write_text(SCENARIO[: SCENARIO.index("[[traffic]]")] + blocks)
+    monkeypatch.setattr(shell.api, "calibrate", lambda *_, **__: [SimpleNamespace(traffic=6, users=70)])
+    found = shell._resolved(str(scenario_file), True, {})
+    assert not found.loads
+    assert [(block["kind"], block.get("users")) for block in found.scenario["traffic"]][6:] == [("web", 70)]
 
 
 def told_of(monkeypatch, *words):

@@ -26,6 +26,7 @@ from aqmlab.json_files import Json, read_json
 from aqmlab.laws import brought
 from aqmlab.live import at_fault, plan, preflight, process, registry
 from aqmlab.results import store
+from aqmlab.runs import calibration
 from aqmlab.runs.bed import SIDES
 
 PLACE = "bed.json"
@@ -117,8 +118,11 @@ def _resolved(scenario_file: str, has_traffic: bool, changes: dict[str, Any]) ->
         tree["traffic"] = [QUIET]
     resolved = source.with_tree(tree).resolve()
     shaping.doubts(resolved)
-    for found in api.calibrate(scenario_file, set=changes) if resolved.loads else []:
-        tree = scenario.with_users(tree, found.traffic, found.users)
+    if resolved.loads:
+        # Loads are numbered as the resolved blocks are, of which homes have several.
+        tree = calibration.engine_tree(resolved)
+        for found in api.calibrate(scenario_file, set=changes):
+            tree = scenario.with_users(tree, found.traffic, found.users)
     return engine.resolve(toml_text.dumps(tree), resolved.origin)
 
 
