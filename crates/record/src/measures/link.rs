@@ -237,7 +237,7 @@ pub const ROWS: &[Row<OfWay>] = &[
         name: "loss_run_mean",
         title: "consecutive losses",
         unit: "packets",
-        formula: "losses in runs ÷ runs; a run is consecutive losses with no packet accepted in between",
+        formula: "losses in runs ÷ runs; a run is consecutive losses with no packet accepted in between, and counts whole where it ends within the window",
         source: "losses in their order",
         parameters: ONE,
         value: |way| json!(way.counts.loss_run_mean()),
