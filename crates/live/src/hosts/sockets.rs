@@ -110,6 +110,10 @@ pub fn socket(address: IpAddr, kind: SocketType, manner: &Manner) -> io::Result<
         .map_err(|error| failed("a socket", error))?;
     // What is in TIME-WAIT keeps no port from another peer.
     sockopt::set_socket_reuseaddr(&socket, true).map_err(|error| failed("a socket", error))?;
+    if kind == SocketType::STREAM {
+        // The simulator's hosts know no Nagle algorithm. What is accepted has what its listener has.
+        sockopt::set_tcp_nodelay(&socket, true).map_err(|error| failed("a socket", error))?;
+    }
     manner.give(&socket, address, kind == SocketType::STREAM)?;
     Ok(socket)
 }
@@ -118,8 +122,6 @@ pub fn socket(address: IpAddr, kind: SocketType, manner: &Manner) -> io::Result<
 pub fn listen(address: IpAddr, port: u16, manner: &Manner) -> io::Result<OwnedFd> {
     let any = unspecified(address, port);
     let socket = socket(address, SocketType::STREAM, manner)?;
-    // Accepted sockets have it too: the simulator's hosts know no Nagle algorithm.
-    sockopt::set_tcp_nodelay(&socket, true).map_err(|error| failed("a socket", error))?;
     net::bind(&socket, &any)
         .and_then(|()| net::listen(&socket, i32::from(u16::MAX)))
         .map_err(|error| failed(&format!("listening at {any}"), error))?;

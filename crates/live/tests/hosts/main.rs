@@ -245,6 +245,20 @@ fn vectors_are_played_by_both_ends() {
     }
 }
 
+/// The second of two small writes in a row does not wait for the acknowledgement of the first, as it would by Nagle's
+/// algorithm (RFC 9293 §3.7.4).
+#[test]
+fn small_writes_in_a_row_leave_at_once() {
+    let vectors = "SEQ 100000 2 0 0\nw 65535 65535\nr 100000\nl 0 0\n> 10\nt 5000\n> 20\nt 0\n< 30\nt 0\n";
+    let text = format!("duration = '2s'\n{LINK}[[traffic]]\nkind = 'tmix'\nvectors = 'v.cvec'\nloss = false\n");
+    let Some(ran) = ran("small_writes_in_a_row", &text, &[("v.cvec", vectors)]) else { return };
+    let [exchange] = &ran.exchanges[..] else { panic!("one exchange, not {:?}", ran.exchanges) };
+    assert_eq!((exchange.request_bytes, exchange.response_bytes), (20, 30));
+    // From the second write on: a round trip. Nearly another would go by before the acknowledgement.
+    let took = exchange.response_time;
+    assert!((Span::from_ms(100)..Span::from_ms(150)).contains(&took), "{took:?}");
+}
+
 #[test]
 fn connections_that_are_refused_fail() {
     let text = format!(
