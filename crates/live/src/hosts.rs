@@ -37,6 +37,7 @@ mod turns;
 
 pub use joint::Handover;
 pub use report::HostReport;
+pub use turns::remarks;
 
 use crate::clock::Epoch;
 use crate::lateness::Lateness;

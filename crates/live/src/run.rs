@@ -103,13 +103,14 @@ fn carry_out(
     let ended = ended?;
     followed?;
     written?;
+    let held_windows = if plan.has_traffic { hosts::remarks(&plan.scenario) } else { Vec::new() };
     Ok(Ran {
         interfaces: [interfaces_before, ended.routed.interfaces],
         ended,
         responses,
         probes,
         link_check,
-        remarks: [shared.bed.remarks.clone(), link_check::remarks(&plan.scenario)].concat(),
+        remarks: [shared.bed.remarks.clone(), held_windows, link_check::remarks(&plan.scenario)].concat(),
     })
 }
 

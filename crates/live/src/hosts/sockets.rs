@@ -9,6 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::ffi::{c_int, c_ulong, c_void};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::OnceLock;
 
 const SOL_SOCKET: c_int = 1;
 const SO_RCVBUF: c_int = 8;
@@ -218,15 +219,42 @@ pub fn age(socket: &OwnedFd) -> Option<Span> {
 
 /// The most that a receiver offers, bytes, of what its buffer would hold.
 pub fn clamp_window(socket: &OwnedFd, bytes: u32) -> io::Result<()> {
-    set(socket, IPPROTO_TCP, TCP_WINDOW_CLAMP, bytes).map_err(|error| failed("window of a socket", error))
+    set(socket, IPPROTO_TCP, TCP_WINDOW_CLAMP, bytes.min(i32::MAX.cast_unsigned()))
+        .map_err(|error| failed("window of a socket", error))
 }
 
 /// Keeps the window of a receiver at `bytes`, when data has come. Before, a kernel does not know how much of its buffer
 /// is data, and sets the window anew when it learns that. It does so too when it lets the buffer grow
-/// (tcp_rcv_space_adjust), so the buffer is bound as well: at a size that bounds nothing else.
+/// (tcp_rcv_space_adjust), so the buffer is bound as well: at a size that bounds nothing else. A buffer that may not be
+/// so large would itself be the bound: then it is left to grow, and the window comes down again with the next data.
 pub fn hold_window(socket: &OwnedFd, bytes: u32) -> io::Result<()> {
-    enlarge(socket, bytes.saturating_mul(4))?;
+    hold_within(socket, bytes, largest_buffer())
+}
+
+/// The same where buffers may be as large as `most`, or of any size.
+fn hold_within(socket: &OwnedFd, bytes: u32, most: Option<u32>) -> io::Result<()> {
+    let buffer = buffer_for(bytes);
+    if most.is_none_or(|most| buffer <= most) {
+        enlarge(socket, buffer)?;
+    }
     clamp_window(socket, bytes)
+}
+
+/// Of a buffer, what a window of `bytes` is held by; the kernel doubles it into an int.
+pub fn buffer_for(bytes: u32) -> u32 {
+    bytes.saturating_mul(4).min(i32::MAX.cast_unsigned() / 2)
+}
+
+/// The largest buffer that this process may give its sockets, bytes: net.core.rmem_max, which a user namespace cannot
+/// read everywhere. `None` for who has CAP_NET_ADMIN of the machine: any (socket(7)).
+pub fn largest_buffer() -> Option<u32> {
+    static LARGEST: OnceLock<Option<u32>> = OnceLock::new();
+    *LARGEST.get_or_init(|| {
+        let socket = net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None).ok()?;
+        enlarge(&socket, buffer_for(u32::MAX)).ok()?;
+        let most = sockopt::socket_recv_buffer_size(&socket).ok()? / 2;
+        u32::try_from(most).ok().filter(|&most| most < buffer_for(u32::MAX))
+    })
 }
 
 /// As little room as there can be for what nobody reads.
@@ -375,6 +403,40 @@ mod tests {
         // Of a kilobyte each, in a buffer of some two; in one of a megabyte, or of the usual limit of 2 x 208 KiB.
         assert!(lost_of(shrink) >= 90);
         assert_eq!(lost_of(|sink| enlarge(sink, 1 << 20)), 0);
+    }
+
+    #[test]
+    fn a_window_is_held_by_a_buffer_that_may_be_so_large_or_by_its_clamp_alone() {
+        let held = |bytes: u32, most: Option<u32>| {
+            let socket = socket(std::net::Ipv4Addr::LOCALHOST.into(), SocketType::STREAM, &Manner::default());
+            let socket = socket.expect("there is TCP");
+            let buffer = || sockopt::socket_recv_buffer_size(&socket).expect("it has one");
+            let usual = buffer();
+            hold_within(&socket, bytes, most).expect("it may");
+            (clamp_of(&socket), usual, buffer())
+        };
+        // Linux's net.core.rmem_max by default.
+        let rmem_max = Some(212_992);
+        let (clamp, _, buffer) = held(16 << 10, rmem_max);
+        assert_eq!((clamp, buffer), (16 << 10, 2 * (64 << 10)));
+        let (clamp, usual, buffer) = held(1 << 20, rmem_max);
+        assert_eq!((clamp, buffer), (1 << 20, usual), "it grows by itself");
+        // What is no positive int when it is doubled and doubled again would leave next to nothing.
+        for bytes in [(1 << 29) - 1, 1 << 29, 1 << 30, u32::MAX] {
+            let (clamp, usual, buffer) = held(bytes, None);
+            assert!(buffer >= usual && clamp >= (1 << 29) - 1, "{bytes}: {clamp} {buffer}");
+        }
+    }
+
+    fn clamp_of(socket: &OwnedFd) -> u32 {
+        let (mut clamp, mut length) = (0_u32, 4);
+        #[expect(unsafe_code, reason = "there is no safe form of this option")]
+        // SAFETY: the kernel writes no more than four bytes.
+        let result = unsafe {
+            getsockopt(socket.as_raw_fd(), IPPROTO_TCP, TCP_WINDOW_CLAMP, (&raw mut clamp).cast(), &raw mut length)
+        };
+        assert_eq!(result, 0);
+        clamp
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::timers::Due;
 use super::{Hosts, ZEROS, http, sockets};
 use crate::news::{News, add};
 use rustix::net;
-use scenario::Scenario;
+use scenario::{Scenario, Traffic};
 use session::{ACCEPTOR, Completed, Heard, INITIATOR};
 use std::io;
 
@@ -22,6 +22,31 @@ fn window_of(connection: &Connection, scenario: &Scenario) -> Option<u32> {
     };
     let of_block = || scenario.traffic.get(usize::from(connection.block)).map(|traffic| traffic.tcp.window);
     of_vector.or_else(|| of_block().filter(|&window| window < USUAL_WINDOW).map(|window| window as u32))
+}
+
+/// What cannot be held of the windows of `scenario` as it is to be, in words.
+pub fn remarks(scenario: &Scenario) -> Vec<String> {
+    remarks_within(scenario, sockets::largest_buffer())
+}
+
+fn remarks_within(scenario: &Scenario, largest_buffer: Option<u32>) -> Vec<String> {
+    let held = |traffic: &Traffic| match traffic.workload.vectors() {
+        Some(tmix) if tmix.window => Some(tmix.vectors.largest_window()),
+        _ if traffic.workload.carries().speaks_tcp() => {
+            Some(traffic.tcp.window).filter(|&window| window < USUAL_WINDOW).map(|window| window as u32)
+        }
+        _ => None,
+    };
+    let Some(most) = largest_buffer else { return Vec::new() };
+    let is_beyond = |window| sockets::buffer_for(window) > most;
+    if !scenario.traffic.iter().filter_map(held).any(is_beyond) {
+        return Vec::new();
+    }
+    let largest = most / 4;
+    vec![format!(
+        "windows of more than {largest} bytes grow as a kernel's do, up to their size: others than root of the machine \
+         may give no buffer more than net.core.rmem_max = {most}"
+    )]
 }
 
 impl Hosts<'_> {
@@ -186,5 +211,29 @@ impl Hosts<'_> {
             // Where nobody hears any more, the run is being broken off.
             let _ = self.wiring.news.send(News::Exchange(completed.row(self.scenario, known, self.now)));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_that_no_buffer_holds_are_remarked() {
+        let remarks = |block: &str, most: Option<u32>| {
+            let vectors = "SEQ 0 1 1 1\nw 1000 2000000\nr 100000\nl 0 0\n> 10\nt 0\n< 10\nt 0\n";
+            let text = format!("tcp.stack = 'linux'\n[[traffic]]\n{block}\n");
+            let resolved = scenario::resolve(&text, "hosts.toml", &[], &|_| Ok(vectors.to_owned()));
+            let resolved = resolved.expect("it makes sense");
+            remarks_within(resolved.scenario().expect("no load to calibrate"), most)
+        };
+        let (usual, rmem_max) = ("kind = 'bulk'\nflows = 1", Some(212_992));
+        assert_eq!(remarks(usual, rmem_max), Vec::<String>::new(), "a kernel's own window is not held");
+        let limited = format!("{usual}\nwindow = '1mb'");
+        assert_eq!(remarks(&limited, None), Vec::<String>::new());
+        let said = remarks(&limited, rmem_max);
+        assert!(said[0].starts_with("windows of more than 53248 bytes"), "{said:?}");
+        assert_eq!(remarks(&format!("{usual}\nwindow = '53248b'"), rmem_max), Vec::<String>::new());
+        assert_eq!(remarks("kind = 'tmix'\nvectors = 'v.cvec'\nloss = false", rmem_max), said);
     }
 }
