@@ -37,7 +37,7 @@ impl Watch<Frame> for Gate<'_> {
             self.meter.udp_offered();
         }
         if let Some(capture) = captures.at(self.port) {
-            capture.offered(usize::from(packet.side), bytes(pool, packet), now);
+            capture.offered(usize::from(packet.side), bytes(pool, packet), packet.ecn, now);
         }
     }
 
@@ -69,7 +69,8 @@ impl Tap<Frame> for Gate<'_> {
         self.tally().dropped(&packet, packet.is_udp, cause, now);
         let Around { pool, captures, .. } = self.around;
         if let Some(capture) = captures.at(self.port) {
-            capture.dropped(usize::from(packet.side), packet.place, bytes(pool, &packet), cause, now);
+            let side = usize::from(packet.side);
+            capture.dropped(side, packet.place, bytes(pool, &packet), packet.ecn, cause, now);
         }
         pool.give_back(packet.place);
     }

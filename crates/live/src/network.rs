@@ -379,7 +379,7 @@ impl Network {
         }
         let bytes = &self.around.pool.buffer(frame.place)[..usize::from(frame.size)];
         if let Some(capture) = self.around.captures.at(port) {
-            capture.offered(usize::from(frame.side), bytes, now);
+            capture.offered(usize::from(frame.side), bytes, frame.ecn, now);
         }
         passage.offer(frame, bytes, now);
     }

@@ -222,6 +222,45 @@ fn of_several_links_each_direction_that_is_asked_for_has_a_file() {
     }
 }
 
+/// What the first of two links marks comes to the second as marked, and is lost there as such.
+#[test]
+fn a_packet_has_the_mark_of_the_link_before() {
+    let text = "[links.home]\nrate = \"20mbit\"\n\
+                qdisc = { kind = \"codel\", ecn = true, ce_threshold = \"1ms\" }\n\
+                [links.core]\nrate = \"10mbit\"\nqdisc = { kind = \"pfifo\", limit = \"20p\" }\n\
+                [[traffic]]\nkind = \"bulk\"\nflows = 1\nroute = [\"home\", \"core\"]\n\
+                [live]\ncapture = \"both\"\ncapture_at = [\"core.forward\"]\n";
+    let resolved = resolve(text, "links.toml", &[], &|_| Err(String::new())).expect("it makes sense");
+    let scenario = resolved.scenario().expect("it has no load to calibrate");
+    let folder = folder("marked");
+    let mut network = Network::new(scenario, Announced::nothing());
+    network.capture(Captures::create(&folder, scenario).expect("they can be made"));
+    // Bursts of five packets each 3 ms, which the first link sends in that time: three wait for more than 1 ms.
+    for burst in 0..400 {
+        let now = Time::ZERO + Span::from_ms(3 * u64::from(burst));
+        while let Some(leaving) = network.advance(now, &mut Discard) {
+            network.give_back(leaving);
+        }
+        for number in 0..5 {
+            network.send(&datagram(1500, Ecn::Ect0, burst * 5 + number), 0, now).expect("a packet");
+        }
+    }
+    while let Some(leaving) = network.advance(Time::from_ns(10_000_000_000), &mut Discard) {
+        network.give_back(leaving);
+    }
+    let (counts, _) = (network.counts(0), network.take_captures().end());
+    let (packets, _) = read(&fs::read(folder.join("packets.core.forward.pcapng")).expect("it is there"));
+    let marked = |point: &str| {
+        let at = packets.iter().filter(|seen| seen.interface == format!("forward, {point}"));
+        at.filter(|seen| seen.bytes[1] & 3 == Ecn::Ce as u8).count() as u64
+    };
+    // Every packet that was marked came, and left or was lost.
+    assert!(counts.marked_total() >= 1_100 && counts.dropped_total() > 900, "{counts:?}");
+    assert_eq!(marked("before the queue"), counts.marked_total());
+    assert!(marked("dropped") > 100, "{}", marked("dropped"));
+    assert_eq!(marked("dropped") + marked("after the queue"), counts.marked_total());
+}
+
 #[test]
 fn one_side_is_captured_without_the_other() {
     let scenario = scenario();
@@ -233,7 +272,7 @@ fn one_side_is_captured_without_the_other() {
         let mut capture = Capture::create(&path, &scenario, sides, 128).expect("it can be made");
         for side in [0, 1] {
             let packet = datagram(40, Ecn::NotEct, 7);
-            capture.offered(side, &packet, Time::from_ns(1));
+            capture.offered(side, &packet, Ecn::NotEct, Time::from_ns(1));
             capture.delivered(side, 0, &packet, Ecn::NotEct, Time::from_ns(2));
         }
         let report = capture.end();
@@ -265,7 +304,7 @@ fn a_disk_that_stands_still_delays_nothing_and_what_is_missing_is_counted() {
     for number in 0..offered {
         #[expect(clippy::disallowed_methods, reason = "how long the router would be kept is measured on its clock")]
         let began = Instant::now();
-        capture.offered(0, &packet, Time::from_ns(number * 1000));
+        capture.offered(0, &packet, Ecn::Ect0, Time::from_ns(number * 1000));
         longest = longest.max(began.elapsed());
     }
     // The pipe was never read: to wait for it would have taken for ever. Half a second is for a machine that is busy.
@@ -293,7 +332,7 @@ fn a_file_that_cannot_be_written_on_is_told_at_the_end() {
     let mut capture = Capture::create(&path, &scenario(), BOTH, 128).expect("it can be made");
     drop(opened.join().expect("it opens"));
     for number in 0..10_000 {
-        capture.offered(0, &datagram(1500, Ecn::Ect0, 1), Time::from_ns(number * 1000));
+        capture.offered(0, &datagram(1500, Ecn::Ect0, 1), Ecn::Ect0, Time::from_ns(number * 1000));
     }
     let report = capture.end();
     assert_eq!((report.seen, report.missed), (10_000, 10_000));

@@ -6,8 +6,9 @@
 //! |---|---|---|
 //! | `forward, before the queue` | as offered to the discipline | |
 //! | `forward, dropped` | when the discipline loses them | `dropped: early (pie)` |
-//! | `forward, after the queue` | as they leave the link, their ECN field too | `marked: early (pie)` |
+//! | `forward, after the queue` | as they leave the link | `marked: early (pie)` |
 //!
+//! Each has the ECN field that it has there: at a second link, as the first one left it.
 //! So each packet before the queue is in the file once more, after it or dropped, unless it was held when the run
 //! ended.
 //! Times count from the start of the run, to the nanosecond, as all times of a run do. A reader shows them as times of
@@ -177,18 +178,18 @@ impl Capture {
         })
     }
 
-    /// Writes a packet down that came from `side` and is about to be offered.
+    /// Writes a packet down that came from `side` and is about to be offered, with `ecn` in its header.
     #[inline]
-    pub fn offered(&mut self, side: usize, packet: &[u8], now: Time) {
+    pub fn offered(&mut self, side: usize, packet: &[u8], ecn: Ecn, now: Time) {
         if self.sides.before {
-            self.put(side, BEFORE, packet, None, None, now);
+            self.put(side, BEFORE, packet, ecn, None, now);
         }
     }
 
-    /// Writes down that the packet at `place` was lost.
-    pub fn dropped(&mut self, side: usize, place: u32, packet: &[u8], cause: Cause, now: Time) {
+    /// Writes down that the packet at `place` was lost, with `ecn` in its header.
+    pub fn dropped(&mut self, side: usize, place: u32, packet: &[u8], ecn: Ecn, cause: Cause, now: Time) {
         self.take_mark(place);
-        self.put(side, DROPPED, packet, None, Some((DROPPED, cause)), now);
+        self.put(side, DROPPED, packet, ecn, Some((DROPPED, cause)), now);
     }
 
     /// Notes that the packet at `place` was marked, for when it leaves.
@@ -205,7 +206,7 @@ impl Capture {
     pub fn delivered(&mut self, side: usize, place: u32, packet: &[u8], ecn: Ecn, now: Time) {
         let mark = self.take_mark(place);
         if self.sides.after {
-            self.put(side, AFTER, packet, Some(ecn), mark.map(|cause| (AFTER, cause)), now);
+            self.put(side, AFTER, packet, ecn, mark.map(|cause| (AFTER, cause)), now);
         }
     }
 
@@ -215,15 +216,7 @@ impl Capture {
     }
 
     #[inline]
-    fn put(
-        &mut self,
-        side: usize,
-        at: usize,
-        packet: &[u8],
-        ecn: Option<Ecn>,
-        said: Option<(usize, Cause)>,
-        now: Time,
-    ) {
+    fn put(&mut self, side: usize, at: usize, packet: &[u8], ecn: Ecn, said: Option<(usize, Cause)>, now: Time) {
         self.points[side][at].seen += 1;
         self.last = now;
         let Some(interface) = self.points[side][at].interface else { return };
@@ -234,9 +227,7 @@ impl Capture {
         let comment = said.map(|(point, cause)| self.comments[side].of(point, cause));
         let kept = &packet[..packet.len().min(self.snap)];
         let kept = pcapng::packet(&mut self.chunk, interface, now, kept, packet.len() as u32, comment);
-        if let Some(ecn) = ecn
-            && kept.len() >= 12
-        {
+        if kept.len() >= 12 {
             // The bytes that are kept have the field and IPv4's header checksum.
             wire::set_ecn(&mut self.chunk[kept], ecn);
         }
