@@ -60,6 +60,8 @@ pub struct Router<C> {
     waited_before: Option<Waited>,
     class: Option<Class>,
     waited: Option<Waited>,
+    /// When it stopped carrying packets; time zero before it has carried any.
+    ended: Time,
 }
 
 impl<C: Clock> Router<C> {
@@ -90,6 +92,7 @@ impl<C: Clock> Router<C> {
             waited_before: None,
             class: None,
             waited: None,
+            ended: Time::ZERO,
         }
     }
 
@@ -143,10 +146,13 @@ impl<C: Clock> Router<C> {
         let urgency = C::PASSES.then(Urgency::raise);
         self.class = urgency.as_ref().map(Urgency::class);
         let waited = Waited::now();
-        let ended = self.carry(until, stop);
+        let carried = self.carry(until, stop);
+        if carried.is_err() {
+            self.ended = self.clock.now().min(until);
+        }
         self.note_waits(until);
         self.waited = Waited::now().zip(waited).map(|(after, before)| after.since(before));
-        ended
+        carried
     }
 
     fn carry(&mut self, until: Time, stop: &AtomicBool) -> io::Result<()> {
@@ -186,14 +192,14 @@ impl<C: Clock> Router<C> {
             }
         }
         // Packets that were due by the end belong to the run, even if somebody stopped it.
-        let ended = now.min(until);
-        self.hand_over_until(ended, &mut now)?;
+        self.ended = now.min(until);
+        self.hand_over_until(self.ended, &mut now)?;
         if let Some(detour) = &mut self.detour {
             detour.asks_at = now;
             self.leave_kernel(Ready::ALL, &mut now)?;
         }
         // Rows and the window end here, unless they have ended.
-        self.network.cut(ended, &mut self.teller);
+        self.network.cut(self.ended, &mut self.teller);
         self.show(now);
         Ok(())
     }
@@ -340,9 +346,9 @@ impl<C: Clock> Router<C> {
         });
     }
 
-    /// What happened so far. Asserts that packets were conserved.
+    /// What happened until it ended. Asserts that packets were conserved.
     pub fn report(&self) -> Report {
-        let ended = self.clock.now();
+        let ended = self.ended;
         self.network.assert_conserved();
         let measured = self.network.measured(ended);
         let direction = |side: usize| {

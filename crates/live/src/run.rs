@@ -95,7 +95,8 @@ fn carry_out(
     if let Ok(ended) = &mut ended {
         collector.demands(ended.hosts.iter_mut().flatten().flat_map(|report| std::mem::take(&mut report.demands)));
     }
-    collector.end(shared.epoch.now());
+    // When the router ended: threads and captures may have taken their time since.
+    collector.end(ended.as_ref().map_or_else(|_| shared.epoch.now(), |ended| ended.routed.report.ended));
     let (responses, probes) = (collector.responses.clone(), collector.probes.clone());
     // Closed also where something failed: what was measured until then is the best account of why.
     let meters = ended.as_ref().ok().map(|ended| &*ended.routed.report.meters);

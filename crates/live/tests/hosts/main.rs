@@ -199,6 +199,8 @@ fn probes_and_streams_have_their_packets_sizes() {
             let delay_s = at.since(sent[&(flow, packet)]).secs_f64();
             assert!(delay_s >= 0.015, "{delay_s}");
         }
+        // However late the report is asked for.
+        assert_eq!(ran.report.ended, Time::ZERO + ran.scenario.duration);
         // But those under way at the end.
         assert!(received.len() + 6 >= sent.len(), "{} of {} arrived", received.len(), sent.len());
         let [forward, _] = &ran.report.directions;
