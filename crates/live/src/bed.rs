@@ -12,7 +12,6 @@ use scenario::Family;
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What the hosts' interface is called, on both sides.
@@ -98,15 +97,18 @@ fn make_side(side: u8, family: Family, settings: &Settings) -> io::Result<(Tun, 
     }
     let control = set_sysctls(&settings.sysctl)?;
     let port = Tun::open(INTERFACE)?;
-    batch(&[], &interface_lines())?;
-    let has_ipv6 = Path::new("/proc/sys/net/ipv6").exists();
+    let has_ipv6 = settings::has_ipv6();
+    batch(&[], &interface_lines(has_ipv6))?;
     if family == Family::Ipv6 && !has_ipv6 {
         let message = "live.family = \"ipv6\": this kernel has no IPv6";
         return Err(io::Error::new(io::ErrorKind::Unsupported, message));
     }
-    for of in [Family::Ipv4, Family::Ipv6] {
-        if of == Family::Ipv4 || has_ipv6 {
-            add_routes(side, of, settings, control.as_deref())?;
+    // IPv4 is needed in any case: the link is checked with it.
+    add_routes(side, Family::Ipv4, settings, control.as_deref())?;
+    if has_ipv6 {
+        match add_routes(side, Family::Ipv6, settings, control.as_deref()) {
+            Err(error) if family == Family::Ipv4 => remarks.push(format!("no IPv6 between the hosts: {error}")),
+            added => added?,
         }
     }
     // TCP is to send each segment as the window lets it, not to wait until several make one large packet
@@ -122,13 +124,14 @@ fn make_side(side: u8, family: Family, settings: &Settings) -> io::Result<(Tun, 
     Ok((port, remarks))
 }
 
-fn interface_lines() -> Vec<String> {
-    vec![
-        "link set dev lo up".to_owned(),
-        format!("link set dev {INTERFACE} mtu {MTU} txqueuelen {QUEUE}"),
-        format!("link set dev {INTERFACE} addrgenmode none"),
-        format!("link set dev {INTERFACE} up"),
-    ]
+fn interface_lines(has_ipv6: bool) -> Vec<String> {
+    let mut lines =
+        vec!["link set dev lo up".to_owned(), format!("link set dev {INTERFACE} mtu {MTU} txqueuelen {QUEUE}")];
+    if has_ipv6 {
+        lines.push(format!("link set dev {INTERFACE} addrgenmode none"));
+    }
+    lines.push(format!("link set dev {INTERFACE} up"));
+    lines
 }
 
 /// Sets what both sides have. Only its first namespace may have a congestion controller as its default that the kernel
@@ -260,6 +263,14 @@ pub fn run(program: &str, words: &[&str], input: &str) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_without_ipv6_is_asked_for_none() {
+        let with = interface_lines(true);
+        assert_eq!(with.iter().filter(|line| line.contains("addrgenmode")).count(), 1);
+        let without: Vec<_> = with.into_iter().filter(|line| !line.contains("addrgenmode")).collect();
+        assert_eq!(interface_lines(false), without);
+    }
 
     #[test]
     fn a_program_that_is_not_there_is_named() {

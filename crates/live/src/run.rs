@@ -82,6 +82,8 @@ fn carry_out(
     let mut collector = Collector::create(&plan.directory, &plan.scenario)?;
     let interfaces_before = bed.interfaces()?;
     let kernel = kernel_qdisc(plan)?;
+    let mut of_kernel: Vec<String> = kernel.iter().flat_map(|(link, _)| link.remarks()).cloned().collect();
+    of_kernel.dedup();
     let mut shared = Shared::new(plan, bed);
     shared.kernel = Mutex::new(kernel);
     let shared = Arc::new(shared);
@@ -111,7 +113,7 @@ fn carry_out(
         responses,
         probes,
         link_check,
-        remarks: [shared.bed.remarks.clone(), held_windows, link_check::remarks(&plan.scenario)].concat(),
+        remarks: [shared.bed.remarks.clone(), of_kernel, held_windows, link_check::remarks(&plan.scenario)].concat(),
     })
 }
 
@@ -126,7 +128,8 @@ fn kernel_qdisc(plan: &Plan) -> Result<Vec<(KernelLink, [Tun; 2])>, Failure> {
         let said = format!("settings.kernel_qdisc: lines of {} links: expected those of {links}", specs.len());
         return Err(Failure::mistaken(said));
     }
-    specs.into_iter().map(|spec| Ok(KernelLink::open(spec)?)).collect()
+    let family = plan.scenario.live.family;
+    specs.into_iter().map(|spec| Ok(KernelLink::open(spec, family)?)).collect()
 }
 
 /// Looks after the run until it is over: writes down what is told, says how far it is.

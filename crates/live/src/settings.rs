@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::io;
+use std::path::Path;
 
 /// What the hosts are to be set to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -91,6 +92,9 @@ pub const ALWAYS: &[(&str, &str)] = &[
     ("net.ipv6.ip_nonlocal_bind", "1"),
     ("net.ipv4.conf.all.rp_filter", "0"),
     ("net.ipv4.conf.default.rp_filter", "0"),
+    // Hosts have both versions of IP where the kernel has, also where the machine's own interfaces do without.
+    ("net.ipv6.conf.all.disable_ipv6", "0"),
+    ("net.ipv6.conf.default.disable_ipv6", "0"),
     // Foreign programs may ping without privileges.
     ("net.ipv4.ping_group_range", "0 0"),
     // Nobody advertises routers or addresses here.
@@ -99,6 +103,11 @@ pub const ALWAYS: &[(&str, &str)] = &[
     ("net.ipv6.conf.default.router_solicitations", "0"),
     ("net.ipv6.conf.default.dad_transmits", "0"),
 ];
+
+/// Whether the kernel has IPv6, which can be left out of it, or off from its start (ipv6.disable=1).
+pub fn has_ipv6() -> bool {
+    Path::new("/proc/sys/net/ipv6").exists()
+}
 
 /// Writes a sysctl of the namespace of this thread and returns what it then is.
 ///

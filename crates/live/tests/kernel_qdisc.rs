@@ -12,7 +12,7 @@ use live::paths::Announced;
 use live::{Epoch, KernelLink, KernelSpec, Network, Passage, Real, Router, Statistics, Tun, wire};
 use record::Discard;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
-use scenario::{Resolved, resolve};
+use scenario::{Family, Resolved, resolve};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::AtomicBool;
@@ -257,7 +257,7 @@ fn open(name: &str, spec: KernelSpec) -> Option<(KernelLink, [Tun; 2])> {
     let is_missing = |error: &io::Error| {
         matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound | io::ErrorKind::Unsupported)
     };
-    match KernelLink::open(spec) {
+    match KernelLink::open(spec, Family::Ipv4) {
         Ok(found) => Some(found),
         Err(error) if is_missing(&error) => {
             left_out(name, error);
@@ -321,10 +321,10 @@ fn a_discipline_that_the_kernel_has_not_is_named_with_those_that_it_has() {
     if open(name, spec("bfifo limit 10000")).is_none() {
         return;
     }
-    let error = KernelLink::open(spec("nosuch limit 3")).err().expect("there is no such discipline");
+    let error = KernelLink::open(spec("nosuch limit 3"), Family::Ipv4).err().expect("there is no such discipline");
     let said = error.to_string();
     assert_eq!(error.kind(), io::ErrorKind::Unsupported, "{said}");
     assert!(said.contains("has no nosuch; it has bfifo, htb"), "{said}");
-    let error = KernelLink::open(spec("bfifo limit much")).err().expect("that is no limit");
+    let error = KernelLink::open(spec("bfifo limit much"), Family::Ipv4).err().expect("that is no limit");
     assert_ne!(error.kind(), io::ErrorKind::Unsupported, "{error}");
 }

@@ -12,6 +12,7 @@
 use super::statistics::{self, Statistics};
 use crate::addressing::Addressing;
 use crate::namespace::Namespace;
+use crate::settings;
 use crate::tun::Tun;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netdevice};
@@ -66,23 +67,28 @@ pub struct KernelLink {
     requests: [[u8; 36]; 2],
     answer: Vec<u8>,
     spec: KernelSpec,
+    remarks: Vec<String>,
 }
 
 impl KernelLink {
-    /// Makes namespace, devices and disciplines, and returns the devices with it, as [`DEVICES`] has them.
+    /// Makes namespace, devices and disciplines for traffic of `family`, and returns the devices with it, as [`DEVICES`]
+    /// has them.
     ///
     /// # Errors
     /// In one line, what this machine does not do; of kind `Unsupported` where the kernel lacks a discipline.
-    pub fn open(spec: KernelSpec) -> io::Result<(Self, [Tun; 2])> {
+    pub fn open(spec: KernelSpec, family: Family) -> io::Result<(Self, [Tun; 2])> {
         let namespace = Namespace::new()?;
         let devices = [namespace.tun(DEVICES[0])?, namespace.tun(DEVICES[1])?];
-        let (socket, requests) = namespace.within(|| {
-            let script = interfaces();
-            shell(&script).map_err(|said| io::Error::other(format!("kernel qdisc: {said}")))?;
-            for (name, value) in SYSCTLS {
-                std::fs::write(format!("/proc/sys/{}", name.replace('.', "/")), value).map_err(|error| {
-                    io::Error::new(error.kind(), format!("kernel qdisc: sysctl {name} = {value}: {error}"))
-                })?;
+        let (socket, requests, remarks) = namespace.within(|| {
+            let has_ipv6 = settings::has_ipv6();
+            setting_up(&interfaces(has_ipv6))?;
+            forward(Family::Ipv4)?;
+            let mut remarks = Vec::new();
+            if has_ipv6 {
+                match forward(Family::Ipv6) {
+                    Err(error) if family == Family::Ipv4 => remarks.push(format!("{error}; no IPv6 over this link")),
+                    done => done?,
+                }
             }
             for line in &spec.lines {
                 shell(line).map_err(|said| refusal(line, &said, &spec.kinds))?;
@@ -93,9 +99,14 @@ impl KernelLink {
             for (request, name) in requests.iter_mut().zip(DEVICES) {
                 *request = statistics::request(netdevice::name_to_index(&socket, name)?, HANDLE);
             }
-            Ok((socket, requests))
+            Ok((socket, requests, remarks))
         })?;
-        Ok((Self { namespace, socket, requests, answer: vec![0; 1 << 16], spec }, devices))
+        Ok((Self { namespace, socket, requests, answer: vec![0; 1 << 16], spec, remarks }, devices))
+    }
+
+    /// What is missing of it, and is not the traffic's.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
     }
 
     /// What the discipline of `direction` says of itself.
@@ -133,29 +144,44 @@ impl KernelLink {
     }
 }
 
-/// Forwarding in both versions of IP, also of packets whose way back would be another.
-const SYSCTLS: [(&str, &str); 4] = [
-    ("net.ipv4.ip_forward", "1"),
-    ("net.ipv4.conf.all.rp_filter", "0"),
-    ("net.ipv6.conf.all.forwarding", "1"),
-    ("net.ipv4.conf.all.send_redirects", "0"),
-];
+/// Forwarding of a version of IP, also of packets whose way back would be another.
+fn sysctls(family: Family) -> &'static [(&'static str, &'static str)] {
+    match family {
+        Family::Ipv4 => &[
+            ("net.ipv4.ip_forward", "1"),
+            ("net.ipv4.conf.all.rp_filter", "0"),
+            ("net.ipv4.conf.all.send_redirects", "0"),
+        ],
+        Family::Ipv6 => &[("net.ipv6.conf.all.disable_ipv6", "0"), ("net.ipv6.conf.all.forwarding", "1")],
+    }
+}
 
-/// The lines that bring devices and routes up: all addresses of a side are behind one device.
-fn interfaces() -> String {
-    let mut script = String::from("set -e\n");
+/// The lines that bring the devices up.
+fn interfaces(has_ipv6: bool) -> String {
+    let mut script = String::new();
     // Without addresses and groups of its own the kernel sends nothing by itself: no packets but those of hosts.
+    let addresses = if has_ipv6 { " addrgenmode none" } else { "" };
     for name in DEVICES {
-        script += &format!("ip link set dev {name} mtu {MTU} txqueuelen {READABLE} addrgenmode none multicast off\n");
+        script += &format!("ip link set dev {name} mtu {MTU} txqueuelen {READABLE}{addresses} multicast off\n");
         script += &format!("ip link set dev {name} up\n");
     }
-    for family in [Family::Ipv4, Family::Ipv6] {
-        let addressing = Addressing::new(family);
-        for (side, device) in [(1, DEVICES[0]), (0, DEVICES[1])] {
-            script += &format!("ip route add {} dev {device}\n", addressing.side(side));
-        }
-    }
     script
+}
+
+/// Has the namespace of this thread forward a version of IP: all addresses of a side are behind one device.
+fn forward(family: Family) -> io::Result<()> {
+    for (name, value) in sysctls(family) {
+        std::fs::write(format!("/proc/sys/{}", name.replace('.', "/")), value)
+            .map_err(|error| io::Error::new(error.kind(), format!("kernel qdisc: sysctl {name} = {value}: {error}")))?;
+    }
+    let addressing = Addressing::new(family);
+    let route = |(side, device)| format!("ip route add {} dev {device}\n", addressing.side(side));
+    setting_up(&[(1, DEVICES[0]), (0, DEVICES[1])].map(route).concat())
+}
+
+/// Runs lines that are to go well.
+fn setting_up(lines: &str) -> io::Result<()> {
+    shell(&format!("set -e\n{lines}")).map(drop).map_err(|said| io::Error::other(format!("kernel qdisc: {said}")))
 }
 
 /// Runs lines of shell in the namespace of this thread: what they say, or what they complain of in one line.
