@@ -20,7 +20,7 @@ REASON = "12.3 % of packets more than 200 us late, at most 1 % may be"
 SLOW = "the link, checked before the run, forward: the rate was 34.687 Mb/s, expected 100.000 Mb/s within 0.5 %"
 
 
-def progress(folder, at_s, duration_s):
+def progress(folder, at_s, duration_s, checks_link=False):
     step = {
         "time_s": at_s,
         "duration_s": duration_s,
@@ -36,6 +36,7 @@ def progress(folder, at_s, duration_s):
         "lateness_s": {"p99": 9e-5, "max": 1.1e-3},
         "stalls": 0,
         "connections": 312,
+        "checks_link": checks_link,
     }
     with (folder / "progress.jsonl").open("a") as file:
         file.write(json.dumps(step) + "\n")
@@ -53,6 +54,7 @@ def main():
     if fate == "babbling":
         print("thread 'router' panicked: a buffer is missing", file=sys.stderr)
         sys.exit(101)
+    progress(folder, 0, duration_s, checks_link=True)
     for step in range(6):
         progress(folder, duration_s * step / 5, duration_s)
         if step == 2 and fate == "killed":

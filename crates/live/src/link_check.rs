@@ -72,6 +72,8 @@ const HEADERS: usize = 28;
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The longest propagation delay of the check, so that it takes no longer for a scenario with longer paths.
 const LONGEST_DELAY: Span = Span::from_ms(50);
+/// How often a check that takes long says that it goes on.
+const SAYS: Span = Span::from_secs(2);
 /// Until the threads are ready.
 const READY: Span = Span::from_ms(20);
 const PORT: u16 = 5009;
@@ -96,11 +98,12 @@ pub fn remarks(scenario: &Scenario) -> Vec<String> {
     remarks.into_iter().flatten().map(str::to_owned).collect()
 }
 
-/// Measures the link of `scenario` over the devices of `bed`.
+/// Measures the link of `scenario` over the devices of `bed`. That takes minutes on links of some kb/s: `goes_on` is
+/// called before each direction, and now and then while packets come.
 ///
 /// # Errors
 /// Where hosts or router cannot do it at all.
-pub fn measure(bed: &Bed, scenario: &Scenario, is_virtual: bool) -> io::Result<LinkCheck> {
+pub fn measure(bed: &Bed, scenario: &Scenario, is_virtual: bool, goes_on: &mut dyn FnMut()) -> io::Result<LinkCheck> {
     let delay = (scenario.path.rtt.at(0.5) / 2).min(LONGEST_DELAY);
     let (mut scenario, ports) = (without_discipline(scenario), [bed.ports[0].duplicate()?, bed.ports[1].duplicate()?]);
     scenario.duration = Span::from_secs(3600);
@@ -117,7 +120,7 @@ pub fn measure(bed: &Bed, scenario: &Scenario, is_virtual: bool) -> io::Result<L
                 carry(Router::new(scenario, ports, Real::since(epoch)?, announced, None), until, stop)
             }
         });
-        let measured = [0, 1].map(|side| one_way(bed, scenario, side, delay, &announcer));
+        let measured = [0, 1].map(|side| one_way(bed, scenario, side, delay, &announcer, goes_on));
         stop.store(true, Ordering::Relaxed);
         router.join().unwrap_or_else(|_| Err(io::Error::other("the router stopped")))?;
         let [left, right] = measured;
@@ -144,7 +147,15 @@ fn without_discipline(scenario: &Scenario) -> Scenario {
 }
 
 /// Sends from `side` and measures on the other.
-fn one_way(bed: &Bed, scenario: &Scenario, side: u8, delay: Span, announcer: &Announcer) -> io::Result<Way> {
+fn one_way(
+    bed: &Bed,
+    scenario: &Scenario,
+    side: u8,
+    delay: Span,
+    announcer: &Announcer,
+    goes_on: &mut dyn FnMut(),
+) -> io::Result<Way> {
+    goes_on();
     let addressing = Addressing::new(scenario::Family::Ipv4);
     let from = SocketAddr::new(addressing.own(side), PORT + u16::from(side));
     let to = SocketAddr::new(addressing.own(1 - side), PORT + u16::from(side));
@@ -178,7 +189,7 @@ fn one_way(bed: &Bed, scenario: &Scenario, side: u8, delay: Span, announcer: &An
     let packets = (TRAIN.ns() / on_link(size).ns().max(1)).clamp(*TRAIN_PACKETS.start(), *TRAIN_PACKETS.end()) as usize;
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| send(&sender, size as usize, packets, APART.max(on_link(size) * 2)));
-        let arrivals = receive(&receiver, PROBES + packets)?;
+        let arrivals = receive(&receiver, PROBES + packets, goes_on)?;
         sending.join().unwrap_or_else(|_| Err(io::Error::other("the sender stopped")))?;
         // The slowest of what it passes.
         let spacing = on_link(size).max(access(size));
@@ -205,7 +216,8 @@ fn send(sender: &UdpSocket, size: usize, packets: usize, apart: Span) -> io::Res
     (PROBES..PROBES + packets).try_for_each(send)
 }
 
-fn receive(receiver: &UdpSocket, packets: usize) -> io::Result<Vec<Arrival>> {
+fn receive(receiver: &UdpSocket, packets: usize, goes_on: &mut dyn FnMut()) -> io::Result<Vec<Arrival>> {
+    let mut said_ns = now_ns(ClockId::Monotonic);
     let mut arrivals = Vec::with_capacity(packets);
     let mut datagram = [0; 2048];
     // Stamps are of the time of day, which is not to be set meanwhile.
@@ -221,6 +233,10 @@ fn receive(receiver: &UdpSocket, packets: usize) -> io::Result<Vec<Arrival>> {
                 // Without a stamp, when it was read.
                 let received_ns = stamp(receiver).map_or(read, |stamp| stamp.wrapping_sub(offset).min(read));
                 arrivals.push(Arrival { number: word(0) as usize, sent_ns: word(8), received_ns });
+                if read - said_ns > SAYS.ns() {
+                    said_ns = read;
+                    goes_on();
+                }
             }
             Ok(_) => {}
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => break,

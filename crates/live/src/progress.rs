@@ -38,6 +38,8 @@ pub struct Progress {
     pub stalls: u64,
     /// Connections that are open, or being opened.
     pub connections: u64,
+    /// Whether the link is still being checked: nothing else of this means anything then.
+    pub checks_link: bool,
 }
 
 impl Progress {
@@ -59,7 +61,13 @@ impl Progress {
             lateness_s: [seen.late_p99, seen.late_most].map(Span::secs_f64),
             stalls: seen.stalls,
             connections: sums.connections_opened.saturating_sub(sums.connections_completed + sums.connections_failed),
+            checks_link: false,
         }
+    }
+
+    /// A sign of life while the link of a run of `duration` is checked.
+    pub fn checking(duration: Span) -> Self {
+        Self { duration_s: duration.secs_f64(), checks_link: true, ..Self::default() }
     }
 
     /// The same with the rate, losses and marks since `earlier`.
@@ -96,6 +104,7 @@ impl Progress {
             "lateness_s": { "p99": late_p99, "max": late_max },
             "stalls": self.stalls,
             "connections": self.connections,
+            "checks_link": self.checks_link,
         })
     }
 }

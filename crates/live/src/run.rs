@@ -67,7 +67,10 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(&Progress) -> bool) -> Result<O
     machine::die_with_parent(plan.parent)?;
     let bed = Bed::make(plan.scenario.live.family, &plan.settings)?;
     let readback = bed.read_back(&plan.settings)?;
-    let checked = link_check::measure(&bed, &plan.scenario, plan.is_virtual)?;
+    let checked = link_check::measure(&bed, &plan.scenario, plan.is_virtual, &mut || {
+        // Whoever says `false` says it again when the run is under way.
+        progress(&Progress::checking(plan.scenario.duration));
+    })?;
     write_whole(&plan.directory.join("bed.json"), &bed.to_json().to_string())?;
     let ran = carry_out(plan, bed, checked, progress)?;
     Ok(Outcome { summary: outcome::summary(plan, &ran, &readback), readback })

@@ -74,7 +74,8 @@ fn is_left_out(name: &str, folder: &Path) -> bool {
 /// Waits until the hosts of a run are there, or it has ended: for minutes at most, as a look takes some microseconds.
 fn until_it_runs(folder: &Path, run: &mut Child) -> Option<ExitStatus> {
     for _ in 0..50_000_000 {
-        let is_under_way = fs::read_to_string(folder.join("progress.jsonl")).is_ok_and(|lines| !lines.is_empty());
+        let said = fs::read_to_string(folder.join("progress.jsonl")).unwrap_or_default();
+        let is_under_way = said.contains("\"checks_link\":false");
         let ended = run.try_wait().expect("it is ours");
         if is_under_way || ended.is_some() {
             return ended;
@@ -122,6 +123,13 @@ fn a_run_has_everything_a_simulated_one_has() {
         assert!(fs::metadata(folder.join(table)).is_ok_and(|file| file.len() > 200), "{table}");
     }
     assert!(!folder.join("error.json").exists());
+    // A sign of life before each direction of the check, which takes minutes on a slow link.
+    let lines = fs::read_to_string(folder.join("progress.jsonl")).expect("it is there");
+    let checks: Vec<bool> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["checks_link"] == json!(true))
+        .collect();
+    assert!(checks[..2] == [true; 2] && checks.iter().any(|&checks| !checks), "{lines}");
 }
 
 #[test]

@@ -34,8 +34,9 @@ PATIENCE_S = 5.0
 """Time that a process has to end by itself before it is killed."""
 
 SILENCE_S = {"real": 60.0, "virtual": 600.0}
-"""Time without a sign of life after which a process is given up. In real time it speaks five times a second; in virtual
-time once a virtual second, in which tens of thousands of packets may pass at some hundred microseconds each."""
+"""Time without a sign of life after which a process is given up. In real time it speaks five times a second, and every
+other second while it checks the link; in virtual time once a virtual second, in which tens of thousands of packets may
+pass at some hundred microseconds each."""
 
 LOOK_S = 0.1
 
@@ -126,7 +127,9 @@ def _follow(
         is_over = _has_ended(process)
         lines, position = _new_lines(path, position)
         for line in lines:
-            heard(line)
+            # While the link is checked there is nothing to be seen yet.
+            if not line.get("checks_link"):
+                heard(line)
         if tail is not None:
             tail.look()
         if is_over:
