@@ -56,8 +56,11 @@ def link(scenario_file):
     return scenario_file
 
 
-def prompt(*words, files=1024):
-    """`aqmlab shell` as its user starts it, standard input a pipe; `files` may be open."""
+def prompt(*words, files=1024, is_alone=False):
+    """`aqmlab shell` as its user starts it, standard input a pipe; `files` may be open.
+
+    One that `is_alone` has the process group of a job at a terminal, which Ctrl-C goes to.
+    """
     python = str(Path(cli.__file__).parents[1])
     program = f"import sys; sys.path.insert(0, {python!r}); from aqmlab import cli; cli.main()"
     return subprocess.Popen(
@@ -67,6 +70,7 @@ def prompt(*words, files=1024):
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "SHELL": "/bin/sh"},
+        start_new_session=is_alone,
     )
 
 
@@ -182,6 +186,28 @@ def test_a_program_inside_ends_with_its_own_exit_code(link):
 
 
 @needs_engine
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        ('trap "echo interrupted; exit 9" INT; echo up; while :; do sleep 0.1; done', 9),
+        ("echo up; exec sleep 600", 128 + signal.SIGINT),  # it hears of no signal
+    ],
+)
+def test_ctrl_c_is_the_programs(link, program, code):
+    """The link stands until the program that it was meant for has ended, and says what it carried."""
+    asked = prompt(link, "--", "sh", "-c", program, is_alone=True)
+    try:
+        assert asked.stdout is not None and asked.stdout.readline() == "up\n"
+        os.killpg(asked.pid, signal.SIGINT)
+        out, said = asked.communicate(timeout=60)
+        assert asked.returncode == code, said
+        assert out == ("interrupted\n" if code == 9 else "") and "forward: " in said and "Traceback" not in said
+    finally:
+        asked.kill()
+        asked.communicate()
+
+
+@needs_engine
 def test_a_prompt_and_one_that_joins(link):
     """Two terminals: what one sends the other receives, over the link; the first one's end is the other's."""
     first = prompt(link, "--side", "left", "--json")
@@ -225,7 +251,7 @@ def test_a_prompt_that_is_killed_is_no_failure_of_ours(link):
     first = prompt(link)
     try:
         assert first.stdin is not None and first.stdout is not None
-        # It is the first process of its namespace, where no signal of its own ends it; /proc is the machine's.
+        # Its number is another in its own namespace; /proc is the machine's.
         first.stdin.write("awk '/^PPid/ { print $2 }' /proc/self/status; read ending\n")
         first.stdin.flush()
         os.kill(int(first.stdout.readline()), signal.SIGKILL)

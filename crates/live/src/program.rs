@@ -12,10 +12,12 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, clock_nanosleep_absolute, 
 use rustix::time::{ClockId, Timespec};
 use scenario::Family;
 use serde_json::{Value, json};
+use std::ffi::c_int;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How often it is looked at.
@@ -31,10 +33,10 @@ pub fn run(command: &[String], side: u8, bed: &Bed, epoch: Epoch, stop: &AtomicB
     let failed = |error: io::Error| io::Error::new(error.kind(), format!("{program}: {error}"));
     move_into_link_name_space(bed.sides[usize::from(side)].as_fd(), Some(LinkNameSpaceType::Network))?;
     // What it leaves behind goes with it. Where there are no such namespaces, only what it waits for does.
-    let _ = leave_processes();
+    let _first = if leave_processes().is_ok() { FirstProcess::start()? } else { None };
     let mut command = Command::new(program);
     command.args(arguments).envs(environment(side, bed));
-    ends_with_this_thread(&mut command)?;
+    ends_with_this_thread(&mut command, false)?;
     let mut child = command.spawn().map_err(failed)?;
     let status = loop {
         if let Some(status) = child.try_wait()? {
@@ -47,6 +49,33 @@ pub fn run(command: &[String], side: u8, bed: &Bed, epoch: Epoch, stop: &AtomicB
         sleep_until(epoch, epoch.now() + LOOKS);
     };
     Ok(ended(status))
+}
+
+/// The first process of a process namespace, which does nothing: those beside it end with it. The program is not made
+/// the first, since the kernel keeps from that every signal that it does not handle, Ctrl-C among them
+/// (pid_namespaces(7)).
+struct FirstProcess(Child);
+
+impl FirstProcess {
+    /// Starts it; `None` where its program is not there, and the next process is the first.
+    fn start() -> io::Result<Option<Self>> {
+        let Some(sleep) = ["/usr/bin/sleep", "/bin/sleep"].into_iter().find(|path| Path::new(path).exists()) else {
+            return Ok(None);
+        };
+        let mut command = Command::new(sleep);
+        // For 68 years.
+        command.arg(i32::MAX.to_string()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        ends_with_this_thread(&mut command, true)?;
+        let started = command.spawn();
+        Ok(Some(Self(started.map_err(|error| io::Error::new(error.kind(), format!("{sleep}: {error}")))?)))
+    }
+}
+
+impl Drop for FirstProcess {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 fn ended(status: ExitStatus) -> Value {
@@ -85,8 +114,10 @@ fn leave_processes() -> Result<(), Errno> {
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWPID) }
 }
 
+/// Has a process that will run `command` end with this thread. One that `forgets_children` leaves none of those unburied
+/// that it is given when their parent has gone.
 #[expect(unsafe_code, reason = "what is done between fork and exec must not touch what other threads hold")]
-fn ends_with_this_thread(command: &mut Command) -> io::Result<()> {
+fn ends_with_this_thread(command: &mut Command, forgets_children: bool) -> io::Result<()> {
     let files = files_at_first();
     // As /proc has it, which may be of another process namespace than this process is.
     let parent = std::fs::read_link("/proc/self")?.to_str().and_then(|pid| pid.parse().ok());
@@ -94,12 +125,33 @@ fn ends_with_this_thread(command: &mut Command) -> io::Result<()> {
     unsafe {
         command.pre_exec(move || {
             setrlimit(Resource::Nofile, files)?;
+            // Ctrl-C is the program's where this process does not hear it.
+            set_signal(Signal::INT, SIG_DFL)?;
+            if forgets_children {
+                set_signal(Signal::CHILD, SIG_IGN)?;
+            }
             set_parent_process_death_signal(Some(Signal::KILL))?;
             // A parent that was gone before the line above is not told of.
             if parent_outside()? == parent { Ok(()) } else { Err(Errno::SRCH.into()) }
         })
     };
     Ok(())
+}
+
+const SIG_DFL: usize = 0;
+const SIG_IGN: usize = 1;
+const SIG_ERR: usize = usize::MAX;
+
+#[expect(unsafe_code, reason = "rustix has no word for this")]
+unsafe extern "C" {
+    fn signal(number: c_int, handler: usize) -> usize;
+}
+
+/// Has this process take a signal as it comes, or not at all.
+#[expect(unsafe_code, reason = "rustix has no word for this")]
+fn set_signal(which: Signal, to: usize) -> io::Result<()> {
+    // SAFETY: neither is a function that would be called, and the call is one of signal-safety(7).
+    if unsafe { signal(which.as_raw(), to) } == SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// The parent of this process in the process namespace of `/proc`, which sees those that getppid(2) does not: the

@@ -23,7 +23,9 @@ def main() -> None:
     """Makes the run in the folder that the command line names and ends with its exit code."""
     # Whoever asks this process to end wants it to: Python would go on until the engine comes back.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Where a program inside has the terminal, Ctrl-C is meant for that, and ignored here.
+    if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     place = Path(sys.argv[1])
     laws = json.loads((place / "live.json").read_text(encoding="utf-8")).get("laws")
     code = engine_with(laws, place).live(str(place)) if laws else engine().live(str(place))
