@@ -16,9 +16,11 @@ from aqmlab import cli, engine
 from aqmlab.command import live_shell as shell
 from aqmlab.errors import AqmlabError, CannotRun
 from aqmlab.live import plan, preflight, registry
-from conftest import NATIVE
+from conftest import NATIVE, ROOT
 
 pytestmark = pytest.mark.alone
+
+NETWORK = ROOT / "examples/home-and-core.toml"
 
 SCENARIO = """
 [link]
@@ -136,6 +138,32 @@ def told_of(monkeypatch, *words):
 def test_a_program_runs_in_place_of_the_prompt(monkeypatch, scenario_file):
     told = told_of(monkeypatch, scenario_file, "--side", "right", "--", "env", "-i", "sh", "-c", "exit 3")
     assert told["command"] == ["env", "-i", "sh", "-c", "exit 3"] and told["side"] == "right"
+
+
+@needs_engine
+def test_a_network_without_its_traffic_has_its_routes(monkeypatch, scenario_file):
+    monkeypatch.setattr(plan, "check", lambda resolved, is_virtual, has_traffic: None)
+    quiet = shell._resolved(str(NETWORK), False, {}).scenario["traffic"]
+    assert [block["route"] for block in quiet] == [["home"], ["core", "home"], ["core"]]
+    assert {(block["kind"], block["flows"]) for block in quiet} == {("bulk", 1)}
+
+
+def test_without_traffic_delays_lie_where_those_of_the_first_block_do():
+    def quiet(*blocks):
+        return shell._quiet({"traffic": list(blocks)})
+
+    web = {"kind": "web", "load": "9mbit"}
+    assert quiet() == quiet(web) == quiet(web, web) == quiet({**web, "rtt_at": "clients"}) == [shell.QUIET]
+    assert quiet({**web, "rtt_at": "left"}, web) == [{**shell.QUIET, "rtt_at": "left"}, shell.QUIET]
+    there, back = {**web, "route": ["a", "b"]}, {**web, "route": ["a", "b"], "reverse_route": ["b"]}
+    assert [block.get("reverse_route") for block in quiet(there, back, there)] == [None, ["b"]]
+
+
+@needs_engine
+def test_a_program_inside_a_network_ends_with_its_own_exit_code(link):
+    asked = prompt(NETWORK, "--", "sh", "-c", "exit 7")
+    said = asked.communicate(timeout=60)[1]
+    assert asked.returncode == 7 and "forward: " in said, said
 
 
 @needs_engine

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ SIGNALLED = 128
 """More than the number of the signal that ended a program is the exit code that stands for it: sh(1)."""
 
 QUIET = {"kind": "bulk", "flows": 1}
-"""Stands for the scenario's traffic where that does not run, so that no load has to be calibrated."""
+"""Stands for a block of the scenario's traffic where that does not run, so that no load has to be calibrated."""
 
 LASTS = {"duration": "1000000s", "warmup": "0s", "cooldown": "0s"}
 """The link stands for as long as somebody uses it; a prompt is nothing that is measured."""
@@ -115,7 +115,7 @@ def _resolved(scenario_file: str, has_traffic: bool, changes: dict[str, Any]) ->
     tree: Tree = {**source.tree, **LASTS}
     tree.pop("variant", None)
     if not has_traffic:
-        tree["traffic"] = [QUIET]
+        tree["traffic"] = _quiet(tree)
     resolved = source.with_tree(tree).resolve()
     shaping.doubts(resolved)
     if resolved.loads:
@@ -124,6 +124,16 @@ def _resolved(scenario_file: str, has_traffic: bool, changes: dict[str, Any]) ->
         for found in api.calibrate(scenario_file, set=changes):
             tree = scenario.with_users(tree, found.traffic, found.users)
     return engine.resolve(toml_text.dumps(tree), resolved.origin)
+
+
+def _quiet(tree: Tree) -> list[Tree]:
+    """Blocks that do not run, with the routes of the scenario's own: each once, in their order."""
+    blocks = [block for block in tree.get("traffic") or () if isinstance(block, Mapping)]
+    quiet = [{**QUIET, **{key: block[key] for key in links.ROUTES.values() if key in block}} for block in blocks]
+    # The delays of programs lie where those of the first block do, but for a clock that only simulated hosts have.
+    if blocks and blocks[0].get("rtt_at", "clients") != "clients":
+        quiet[0]["rtt_at"] = blocks[0]["rtt_at"]
+    return [block for n, block in enumerate(quiet) if block not in quiet[:n]] or [dict(QUIET)]
 
 
 def _prompt(folder: Path, side: str, number: int) -> list[str]:
