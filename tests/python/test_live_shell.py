@@ -1,5 +1,6 @@
 """The prompt inside: what it says, what it is told, how it ends; on a link where this machine can make one."""
 
+import contextlib
 import json
 import os
 import resource
@@ -76,6 +77,15 @@ def prompt(*words, files=1024, is_alone=False):
     )
 
 
+def programs_with(word):
+    """The command lines of all processes that have a word."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            lines.append(path.read_bytes().decode(errors="replace").split("\0"))
+    return [line for line in lines if word in line]
+
+
 def test_a_prompts_greeting_and_exit_code(tmp_path):
     """The program that greets, without a link around it."""
     words = shell._prompt(tmp_path, "left", 4711)
@@ -108,6 +118,7 @@ def test_a_prompt_is_told_what_a_run_is_told(monkeypatch, scenario_file, tmp_pat
         shell.open_prompt(str(scenario_file), "right", None, False, {"live.qdisc": "kernel"})
     assert any("pie" in line for line in told[0]["settings"]["kernel_qdisc"]["links"][0])
     assert told[0]["side"] == "right" and told[0]["parent"] == os.getpid() and told[0]["traffic"] is False
+    assert told[0]["progress"] is False  # which nobody reads, and a prompt may be open for days
 
 
 def test_users_for_a_load_are_those_of_the_block_that_asks_for_it(monkeypatch, scenario_file):
@@ -252,9 +263,15 @@ def test_a_prompt_and_one_that_joins(link):
         assert any("You are on the left of the link, at 10.127.0.1" in line for line in seen), seen
         other = prompt("--join", first.pid, "--side", "right")
         receive = f"{sys.executable} -c 'import socket; s = socket.socket(); s.bind((\"10.255.0.1\", 0)); print(s)'"
-        said, errors = other.communicate(f"echo $AQMLAB_LEFT; {receive}; exit 5\n", timeout=60)
+        interrupt = f"{sys.executable} -c 'import signal; print(signal.getsignal(signal.SIGINT))'"
+        left = "sleep 86424.5 & setsid sleep 86424.5 &"
+        asked = f"echo $AQMLAB_LEFT; {receive}; {interrupt}; echo $AQMLAB_LIVE; {left} exit 5\n"
+        said, errors = other.communicate(asked, timeout=60)
         assert (other.returncode, said.splitlines()[0]) == (5, "10.127.0.1"), errors
         assert "10.255.0.1" in said.splitlines()[1]  # the address of that side is its own
+        assert "default_int_handler" in said.splitlines()[2]  # programs hear Ctrl-C
+        assert said.splitlines()[3].startswith(f"{first.pid}:")  # `aqmlab doctor` would know whose it is
+        assert programs_with("86424.5") == []
         other = prompt("--join", first.pid, "--side", "right")
         assert other.stdin is not None and other.stdout is not None
         other.stdin.write("echo here\n")
@@ -304,7 +321,7 @@ def test_tens_of_thousands_of_connections_may_be_open(link):
         first.stdin.flush()
         assert first.stdout.readline().startswith("PING 10.255.0.1")
         folder = registry.folder_of(first.pid)
-        assert folder is not None
+        assert folder is not None and not (folder / "progress.jsonl").exists()
         bed = json.loads((folder / shell.PLACE).read_text())["pid"]
         soft, hard = resource.prlimit(bed, resource.RLIMIT_NOFILE)
         assert soft == hard > 256 and (may_raise.returncode != 0 or soft >= 1 << 20), (soft, hard)

@@ -33,6 +33,8 @@ pub struct Plan {
     pub side: u8,
     /// Whether the scenario's own traffic runs.
     pub has_traffic: bool,
+    /// Whether it writes down how far it is.
+    pub tells_progress: bool,
     /// The process that started this one, where that is known.
     pub parent: Option<u32>,
 }
@@ -148,6 +150,7 @@ impl Plan {
             command: words.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
             side,
             has_traffic: told["traffic"].as_bool().unwrap_or(true),
+            tells_progress: told["progress"].as_bool().unwrap_or(true),
             // In a kernel of its own there are other processes.
             parent: told["parent"].as_u64().filter(|_| !is_virtual).and_then(|parent| u32::try_from(parent).ok()),
         })

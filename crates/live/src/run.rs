@@ -31,10 +31,13 @@ const SAYS: [Span; 2] = [Span::from_ms(200), Span::from_secs(1)];
 /// answer is an exit code.
 pub fn child(registry: &Registry, directory: &Path) -> u8 {
     let done = Plan::read(registry, directory).and_then(|plan| {
-        let mut file = ProgressFile::create(directory, plan.is_virtual)?;
+        let create = || ProgressFile::create(directory, plan.is_virtual);
+        let mut file = plan.tells_progress.then(create).transpose()?;
         let mut failed = Ok(());
         let outcome = run(&plan, &mut |progress| {
-            failed = file.write(progress);
+            if let Some(file) = &mut file {
+                failed = file.write(progress);
+            }
             failed.is_ok()
         });
         failed.map_err(|error| Failure::unable(format!("progress.jsonl cannot be written: {error}")))?;

@@ -7,6 +7,7 @@ that the test bed holds, and is sent away when the link goes.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import shlex
@@ -15,8 +16,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from aqmlab import api, engine, links, scenario, scratch, shaping, toml_text
@@ -42,6 +45,12 @@ QUIET = {"kind": "bulk", "flows": 1}
 
 LASTS = {"duration": "1000000s", "warmup": "0s", "cooldown": "0s"}
 """The link stands for as long as somebody uses it; a prompt is nothing that is measured."""
+
+WRITES = {"interval": "1000s", "exchanges": False}
+"""As little as can be: nobody reads the tables of a prompt, which may be open for days."""
+
+PR_SET_PDEATHSIG = 1
+"""prctl(2)."""
 
 
 def open_prompt(
@@ -91,9 +100,11 @@ def _open(
             command=list(command) if command else _prompt(folder, side, os.getpid()),
             side=side,
             has_traffic=has_traffic,
+            tells_progress=False,
         )
         store.write_json(folder / process.PLAN, told)
-        with _signals_are_the_prompts():
+        # The test bed is to ignore it, too.
+        with _ctrl_c_is_the_prompts(signal.SIG_IGN):
             # It keeps the terminal: standard input and the process group are this process's.
             code = subprocess.run(
                 process.arguments(folder, is_virtual=False),
@@ -112,7 +123,7 @@ def _open(
 def _resolved(scenario_file: str, has_traffic: bool, changes: dict[str, Any]) -> Resolved:
     """The scenario as it is run, populations in place of loads."""
     source = scenario.read(Path(scenario_file)).with_changes(changes)
-    tree: Tree = {**source.tree, **LASTS}
+    tree: Tree = {**source.tree, **LASTS, "record": WRITES}
     tree.pop("variant", None)
     if not has_traffic:
         tree["traffic"] = _quiet(tree)
@@ -175,20 +186,38 @@ def _join(number: int, side: str, as_json: bool) -> int:
         raise CannotRun(f"shell --join {number}: its link does not stand yet") from None
     bed = int(place["pid"])
     words = ["nsenter", f"--net={place['namespaces'][side]}"]
-    if os.geteuid() != 0:
-        # The network namespace belongs to a user namespace of the bed's.
+    try:
+        is_of_this_user_namespace = Path(f"/proc/{bed}/ns/user").samefile("/proc/self/ns/user")
+    except OSError:
+        raise CannotRun(f"shell --join {number}: its link has gone") from None
+    if not is_of_this_user_namespace:
         words += [f"--user=/proc/{bed}/ns/user", "--preserve-credentials"]
+    # What it leaves in the background goes with it.
+    words += ["unshare", "--pid", "--fork", "--kill-child"]
     addresses = {_variable(one): place["addresses"][one][0] for one in SIDES}
     greeting = f"You are on the {side} of the link, at {addresses[_variable(side)]}."
     print(greeting, file=sys.stderr, flush=True)
-    environment = {**os.environ, **addresses}
-    with _signals_are_the_prompts():
+    environment = {**os.environ, **addresses, **registry.marks_of(number)}
+    # Programs that are started meanwhile hear of it: a handler ends with exec(3), what is ignored stays so.
+    with _ctrl_c_is_the_prompts(lambda *_: None):
         sink = sys.stderr.fileno() if as_json else None
-        prompt = subprocess.Popen([*words, *_shell(folder, side)], env=environment, stdout=sink)
+        prompt = subprocess.Popen(
+            [*words, *_shell(folder, side)],
+            env=environment,
+            stdout=sink,
+            preexec_fn=partial(_end_with, os.getpid()),
+        )
         code = _joined(prompt, bed)
     if as_json:
         print(json.dumps({"side": side, "exit_code": code}))
     return code
+
+
+def _end_with(parent: int) -> None:
+    """In a process before it becomes its program: it is killed when its parent goes, or has gone."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _joined(prompt: subprocess.Popen[bytes], bed: int) -> int:
@@ -206,7 +235,10 @@ def _joined(prompt: subprocess.Popen[bytes], bed: int) -> int:
 
 
 def _send_away(prompt: subprocess.Popen[bytes]) -> int:
-    prompt.send_signal(signal.SIGHUP)
+    """Tells the shell, which is the child of what has made its namespace, that its terminal has gone."""
+    with contextlib.suppress(OSError):
+        for number in Path(f"/proc/{prompt.pid}/task/{prompt.pid}/children").read_text(encoding="ascii").split():
+            os.kill(int(number), signal.SIGHUP)
     limit = time.monotonic() + SIGHUP_WAIT_S
     while prompt.poll() is None and time.monotonic() < limit:
         time.sleep(0.05)
@@ -216,9 +248,9 @@ def _send_away(prompt: subprocess.Popen[bytes]) -> int:
 
 
 @contextlib.contextmanager
-def _signals_are_the_prompts() -> Iterator[None]:
+def _ctrl_c_is_the_prompts(handler: signal.Handlers | Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Ctrl-C is meant for what runs at the prompt."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.signal(signal.SIGINT, handler)
     had_terminal = _has_terminal()
     try:
         yield

@@ -102,8 +102,12 @@ def of(
     side: str = "left",
     has_traffic: bool = True,
     capture: str = "off",
+    tells_progress: bool = True,
 ) -> Json:
-    """What `live.json` holds; `origin` is the scenario beside which its files lie."""
+    """What `live.json` holds; `origin` is the scenario beside which its files lie.
+
+    Where nobody follows it, it need not tell its progress.
+    """
     return {
         "origin": origin,
         "virtual": is_virtual,
@@ -116,5 +120,6 @@ def of(
         "side": side,
         "traffic": has_traffic,
         "capture": capture,
+        "progress": tells_progress,
         "laws": brought.handed_on(resolved.scenario),
     }

@@ -21,7 +21,7 @@ import signal
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -102,12 +102,16 @@ def noted(directory: Path, *more: Path) -> Iterator[dict[str, str]]:
             with contextlib.suppress(FileNotFoundError):
                 (Path(name) / TOKEN).unlink(missing_ok=True)
                 _write_private(Path(name) / TOKEN, token)
-        yield {MARK: f"{pid}:{note['started']}:{note['processes']}:{paths[0]}"}
+        yield _marks(note)
     finally:
         file.unlink(missing_ok=True)
         for name in paths:
             with contextlib.suppress(OSError):
                 (Path(name) / TOKEN).unlink()
+
+
+def _marks(note: Mapping[str, Any]) -> dict[str, str]:
+    return {MARK: f"{note['pid']}:{note['started']}:{note['processes']}:{note['folders'][0]}"}
 
 
 def _write_private(path: Path, text: str) -> None:
@@ -170,8 +174,19 @@ def elsewhere() -> list[str]:
 
 def folder_of(number: int) -> Path | None:
     """The folder of the run that a process makes."""
-    alive = [facts for _, facts in _notes() if facts["pid"] == number and _is_alive(facts)]
-    return Path(alive[0]["folders"][0]) if alive else None
+    note = _made_by(number)
+    return Path(note["folders"][0]) if note is not None else None
+
+
+def marks_of(number: int) -> dict[str, str]:
+    """What belongs into the environment of what joins the run that a process makes; nothing where it makes none."""
+    note = _made_by(number)
+    return _marks(note) if note is not None else {}
+
+
+def _made_by(number: int) -> dict[str, Any] | None:
+    alive = (facts for _, facts in _notes() if facts["pid"] == number and _is_alive(facts))
+    return next(alive, None)
 
 
 def remains() -> list[Remains]:
