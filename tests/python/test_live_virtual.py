@@ -160,10 +160,14 @@ SPIN = "print('up', flush=True)\nwhile True: pass"
 @needs_kernel
 @pytest.mark.parametrize("victim", ["parent", "machine", "kernel"])
 def test_nothing_outlives_whoever_is_killed(tmp_path, victim):
-    asked = words(tmp_path, SPIN)
-    parent = subprocess.Popen(
-        [sys.executable, "-c", f"import subprocess; subprocess.run({asked!r})"], stdout=subprocess.DEVNULL
+    python = str(Path(cli.__file__).parents[1])
+    start = (
+        f"import sys; sys.path.insert(0, {python!r})\n"
+        "import subprocess; from pathlib import Path; from aqmlab.live import virtual\n"
+        f"asked = virtual.machine(Path({str(tmp_path)!r}), [sys.executable, '-I', '-c', {SPIN!r}], {{}})\n"
+        "subprocess.run(asked)"
     )
+    parent = subprocess.Popen([sys.executable, "-c", start], stdout=subprocess.DEVNULL)
     try:
         wait_for((tmp_path / "machine.stdout").exists)
         wait_for((tmp_path / "machine.stdout").read_text)
@@ -180,6 +184,59 @@ def test_nothing_outlives_whoever_is_killed(tmp_path, victim):
     finally:
         parent.kill()
         parent.wait()
+
+
+KERNEL_OF_WORDS = """#!/bin/sh
+pwd > machine.seen
+printf '%s\\n' "$@" >> machine.seen
+cat machine.environment > machine.copy
+echo 7 > machine.code
+"""
+
+
+@pytest.fixture
+def kernel_of_words(monkeypatch, tmp_path):
+    """A kernel that writes down how it was started."""
+    path = tmp_path / "linux"
+    path.write_text(KERNEL_OF_WORDS)
+    path.chmod(0o755)
+    (tmp_path / "kernel.json").write_text('{"release": "6.12.0"}')
+    monkeypatch.setenv(kernel.VARIABLE, str(path))
+    return path
+
+
+def test_a_folder_may_have_spaces_and_an_environment_any_bytes(kernel_of_words, tmp_path):
+    """A kernel makes one line of its words, and words of that again; in quotation marks they are one."""
+    folder = tmp_path / "of two words"
+    folder.mkdir()
+    asked = words(folder, "")
+    done = subprocess.run(asked, env={**os.environb, b"NO_UTF_8": b"\xff'"}, check=False, timeout=60)
+    assert done.returncode == 7
+    place, *found = (folder / "machine.seen").read_text().splitlines()
+    assert place == str(folder) and f'init="{folder}/machine.init"' in found and "uml_dir=machine.kernel" in found
+    assert [word for word in found if " " in word and '"' not in word] == []
+    assert b"export NO_UTF_8='\xff'\"'\"''\n" in (folder / "machine.copy").read_bytes()
+
+
+def test_a_folder_that_no_kernel_can_be_told_is_named(kernel_of_words, tmp_path):
+    folder = tmp_path / 'of "words"'
+    folder.mkdir()
+    assert subprocess.run(words(folder, ""), check=False, timeout=60).returncode == 3
+    said = json.loads((folder / "error.json").read_text())["message"]
+    assert said.startswith("virtual time: ") and "without quotation marks" in said
+
+
+def test_a_machine_whose_starter_has_gone_does_not_start(kernel_of_words, tmp_path):
+    """Its parent is then another process, and would not take it with it."""
+    asked = words(tmp_path, "")
+    between = subprocess.run(
+        [sys.executable, "-c", f"import subprocess; print(subprocess.run({asked!r}).returncode)"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert between.stdout == f"{-signal.SIGKILL}\n" and not (tmp_path / "machine.seen").exists()
 
 
 def command_line(pid: int) -> str:

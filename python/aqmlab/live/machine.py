@@ -67,20 +67,23 @@ sleep 1000
 
 def main(directory: Path) -> int:
     """Runs what DIR/machine.json says; the answer is the exit code."""
-    die_with_parent(os.getppid())
     asked = json.loads((directory / "machine.json").read_text(encoding="utf-8"))
+    die_with_parent(asked["parent"])
     files = {name: directory / f"machine.{name}" for name in ("stdout", "stderr", "code", "log", "init", "environment")}
     for path in files.values():
         path.unlink(missing_ok=True)
     own = directory / "machine.kernel"
     shutil.rmtree(own, ignore_errors=True)
+    if '"' in str(directory):
+        return fail(directory, f"virtual time: {directory}: expected a path without quotation marks (a kernel's words)")
     memory = place_of_memory(asked["memory_mb"])
     if memory is None:
         return fail(directory, f"virtual time: expected {asked['memory_mb']} MB free in /dev/shm, TMPDIR or /tmp")
     write_init(asked, files)
     with files["log"].open("wb") as log:
         kernel = subprocess.Popen(
-            words(asked, own, files["init"]),
+            words(asked, own.name, files["init"]),
+            cwd=directory,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -98,8 +101,11 @@ def main(directory: Path) -> int:
     return CANNOT_RUN
 
 
-def words(asked: dict[str, Any], own: Path, init: Path) -> list[str]:
-    """The kernel's command line."""
+def words(asked: dict[str, Any], own: str, init: Path) -> list[str]:
+    """The kernel's command line, with a folder of its own in the one that it is started in.
+
+    It makes one line of them, and words of that again: in quotation marks they may have spaces.
+    """
     return [
         asked["kernel"],
         f"mem={asked['memory_mb']}M",
@@ -109,7 +115,7 @@ def words(asked: dict[str, Any], own: Path, init: Path) -> list[str]:
         "root=/dev/root",
         "rootflags=/",
         "rw",
-        f"init={init}",
+        f'init="{init}"',
         # Its messages are the log; there are no terminals, and no place in the home folder.
         "con=null",
         "con0=null,fd:1",
@@ -148,7 +154,8 @@ def write_init(asked: dict[str, Any], files: dict[str, Path]) -> None:
 def write_private(path: Path, text: str, mode: int) -> None:
     """A file that never was anybody else's to read."""
     made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
-    with os.fdopen(made, "w", encoding="utf-8") as file:
+    # Python has what is no UTF-8 in names and environments as surrogates.
+    with os.fdopen(made, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(text)
 
 
@@ -212,7 +219,7 @@ def place_of_memory(memory_mb: int) -> str | None:
             continue
         free = room.f_bavail * room.f_frsize
         if not room.f_flag & os.ST_NOEXEC and os.access(place, os.W_OK) and free > memory_mb << 20:
-            return place
+            return str(Path(place).absolute())
     return None
 
 

@@ -7,6 +7,7 @@ the kernel. See `kernel` for where that comes from.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -46,13 +47,14 @@ def command(directory: Path, name: str | None = None) -> list[str]:
 
 
 def machine(directory: Path, program: list[str], tree: dict[str, Any], name: str | None = None) -> list[str]:
-    """A kernel of virtual time for any program whose first word is a Python interpreter."""
+    """A kernel of virtual time for any program whose first word is a Python interpreter; this process starts it."""
     asked = {
         "kernel": str(Path(kernel.needed(name).path).absolute()),
         "memory_mb": memory_mb(tree),
         "seed": int(tree.get("seed", 1)),
         "program": program,
         "patience_s": PATIENCE_S,
+        "parent": os.getpid(),
     }
     store.write_json(directory / "machine.json", asked)
     return [sys.executable, "-I", str(HERE / "machine.py"), str(directory)]
