@@ -16,7 +16,7 @@ from rich.console import Console
 
 from aqmlab import cli
 from aqmlab.errors import CannotRun
-from aqmlab.live import doctor, kernel, preflight, registry
+from aqmlab.live import doctor, kernel, kernel_qdisc, preflight, probe, registry
 
 PROBED = {
     "release": "6.12.0",
@@ -92,6 +92,7 @@ def test_what_limits_real_time_is_said(monkeypatch, change, said):
     ("here", "inside", "good"),
     [
         ({"htb": False, "tbf": False, "fq_codel": True}, None, "no"),  # nothing to shape with
+        ({"htb": False, "tbf": True, "fq_codel": True}, None, "no"),  # nor with what no run takes
         ({"htb": True, "fq_codel": False}, None, "with limits"),
         ({"htb": True, "fq_codel": False}, {"htb": True, "fq_codel": True}, "yes"),
     ],
@@ -132,7 +133,7 @@ def test_this_machine_is_examined(capsys):
 
 
 def test_only_the_kernels_disciplines_need_tc(monkeypatch):
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: None if name == "tc" else f"/bin/{name}")
+    monkeypatch.setattr(doctor.shutil, "which", lambda name, path=None: None if name == "tc" else f"/bin/{name}")
     found = examined(monkeypatch, here={**PROBED, "qdiscs": dict.fromkeys(PROBED["qdiscs"], False)})
     assert found.verdicts["real time"].good != "no" and found.verdicts["kernel qdisc"].good == "no"
     finding = next(one for one in found.findings if one.what == "tools to look with")
@@ -140,11 +141,30 @@ def test_only_the_kernels_disciplines_need_tc(monkeypatch):
 
 
 def test_without_ip_nothing_runs(monkeypatch):
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: None if name == "ip" else f"/bin/{name}")
+    monkeypatch.setattr(doctor.shutil, "which", lambda name, path=None: None if name == "ip" else f"/bin/{name}")
     found = examined(monkeypatch)
     assert found.verdicts["real time"].good == "no" and "iproute2" in (found.verdicts["real time"].remedy or "")
     with pytest.raises(CannotRun, match="expected the program ip"):
         preflight.check_programs()
+
+
+def test_programs_of_the_system_need_not_be_in_the_path(monkeypatch):
+    """A user's PATH may end before /usr/sbin, where tc is; where it is not at all, there is nothing to compare."""
+    has, programs = kernel_qdisc.available(), next(doctor._programs())
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert kernel_qdisc.available() == has
+    assert next(doctor._programs()) == programs
+    monkeypatch.delenv("PATH")
+    assert probe.path() == probe.SYSTEM  # an empty folder would be the one that one is in
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="left out: expected root and setpriv")
+def test_root_without_capabilities_is_what_any_user_is():
+    """Root of a container may have a user namespace though it may not make a network namespace without one."""
+    script = f"{sys.executable} -I {probe.__file__} --namespaces; unshare -Urn true && echo allowed"
+    words = ["setpriv", "--bounding-set=-sys_admin", "sh", "-c", script]
+    said = subprocess.run(words, capture_output=True, text=True, check=False).stdout.splitlines()
+    assert (json.loads(said[0])["namespaces"] is None) == (said[1:] == ["allowed"])
 
 
 RUN = """

@@ -232,6 +232,14 @@ fn ip(words: &[&str]) -> io::Result<String> {
     run("ip", words, "")
 }
 
+/// Where the programs that set networks up are looked for: in the user's PATH and, as that may not name these, in the
+/// system's folders.
+pub fn path() -> String {
+    let system = "/usr/sbin:/sbin:/usr/bin:/bin";
+    let own = std::env::var("PATH").ok().filter(|own| !own.is_empty());
+    own.map_or_else(|| system.to_owned(), |own| format!("{own}:{system}"))
+}
+
 /// Runs a program in the network namespace of this thread and returns what it prints.
 ///
 /// # Errors
@@ -245,6 +253,7 @@ pub fn run(program: &str, words: &[&str], input: &str) -> io::Result<String> {
     };
     let mut child = Command::new(program)
         .args(words)
+        .env("PATH", path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -270,6 +279,13 @@ mod tests {
         assert_eq!(with.iter().filter(|line| line.contains("addrgenmode")).count(), 1);
         let without: Vec<_> = with.into_iter().filter(|line| !line.contains("addrgenmode")).collect();
         assert_eq!(interface_lines(false), without);
+    }
+
+    #[test]
+    fn the_systems_folders_are_looked_into_last() {
+        let path = path();
+        let folders: Vec<&str> = path.split(':').collect();
+        assert_eq!(folders[folders.len() - 4..], ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]);
     }
 
     #[test]

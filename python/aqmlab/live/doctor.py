@@ -21,7 +21,7 @@ from rich.text import Text
 
 from aqmlab.errors import AqmlabError
 from aqmlab.json_files import Json
-from aqmlab.live import kernel, registry
+from aqmlab.live import kernel, kernel_qdisc, probe, registry
 from aqmlab.live.tried import tried
 
 YES, LIMITED, NO = "yes", "with limits", "no"
@@ -40,8 +40,6 @@ SHARP_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_cou
 NEEDED, WANTED = ("ip",), ("tc", "ethtool", "ping", "iperf3", "curl", "tshark")
 PACKAGES = {"ip": "iproute2", "tc": "iproute2", "ping": "iputils-ping"}
 """Debian's packages of programs that are not called as theirs."""
-
-SHAPERS = ("htb", "tbf")
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ def examine() -> Diagnosis:
 
 def _rights(here: Json) -> Iterator[Finding]:
     yield Finding("kernel", os.uname().release, YES)
-    who = "root" if os.geteuid() == 0 else "user namespaces"
+    who = "root" if probe.is_privileged() else "user namespaces"
     refused = here.get("namespaces", here.get("failed", "the probe failed"))
     if refused is None:
         yield Finding("network namespaces", who, YES)
@@ -136,7 +134,7 @@ def _rights(here: Json) -> Iterator[Finding]:
 
 def _programs() -> Iterator[Finding]:
     for group, good in ((NEEDED, NO), (WANTED, LIMITED)):
-        missing = [name for name in group if shutil.which(name) is None]
+        missing = [name for name in group if shutil.which(name, path=probe.path()) is None]
         there = [name for name in group if name not in missing]
         purpose = "programs" if group is NEEDED else "tools to look with"
         if missing:
@@ -188,23 +186,13 @@ def _timing(here: Json) -> Iterator[Finding]:
         remedy = None if steady else "cpupower frequency-set -g performance: a core that slept wakes up slowly"
         yield Finding("CPU governor", governor, YES if steady else LIMITED, remedy)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    enough = _may_raise_limits() or hard == resource.RLIM_INFINITY or hard >= FILES
+    # Root may have more than its hard limit, though that of containers often not.
+    enough = probe.has_capabilities(probe.CAP_SYS_RESOURCE) or hard == resource.RLIM_INFINITY or hard >= FILES
     remedy = None if enough else f"a connection takes two: raise it to {FILES} (ulimit -Hn, /etc/security/limits.conf)"
     yield Finding("open files", f"{_limit(soft)}, up to {_limit(hard)}", YES if enough else LIMITED, remedy)
 
 
 _QUANTILES = (("median", "p50"), ("99 %", "p99"), ("longest", "max"))
-
-
-CAP_SYS_RESOURCE = 24
-"""capabilities(7); containers' root often has it not."""
-
-
-def _may_raise_limits() -> bool:
-    """Whether this process may have more than its hard limits: root, as a rule."""
-    status = _text("/proc/self/status") or ""
-    effective = next((line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")), "0")
-    return bool(int(effective, 16) >> CAP_SYS_RESOURCE & 1)
 
 
 def _limit(value: int) -> str:
@@ -248,7 +236,7 @@ def _qdisc_verdict(here: Json, inside: Json) -> Finding:
     def offered(found: Mapping[str, Any]) -> list[str]:
         qdiscs = found.get("qdiscs", {})
         # Any discipline needs a shaper above it.
-        return [name for name, takes in qdiscs.items() if takes] if any(qdiscs.get(one) for one in SHAPERS) else []
+        return [name for name, takes in qdiscs.items() if takes] if qdiscs.get(kernel_qdisc.SHAPER) else []
 
     what = "kernel qdisc"
     real, simulated = offered(here), offered(inside)

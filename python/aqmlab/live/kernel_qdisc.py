@@ -72,7 +72,7 @@ def check(resolved: Resolved) -> None:
     """Raises `CannotRun` in one line where this machine's kernel has not what a scenario asks of it."""
     if not is_asked(resolved):
         return
-    if shutil.which("tc", path=_path()) is None:
+    if shutil.which("tc", path=probe.path()) is None:
         raise CannotRun(f'{resolved.origin}: live.qdisc = "kernel": expected the program tc (Debian: iproute2)')
     wanted = [SHAPER, *(kind for kind in kinds(resolved) if kind != SHAPER)]
     has = available()
@@ -112,7 +112,3 @@ def _of_links(resolved: Resolved, is_virtual: bool) -> list[tuple[Section, Secti
     """Shaper and discipline of each link, forward and in reverse."""
     burst_s = BURST_S["virtual" if is_virtual else "real"]
     return [write.bottlenecks(resolved, name, DEVICES, burst_s) for name in links.of(resolved.scenario)]
-
-
-def _path() -> str:
-    return "/usr/sbin:/sbin:/usr/bin:/bin"

@@ -1,6 +1,7 @@
 """What this machine must have for a live run in real time; what is missing is said before anything runs."""
 
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -9,20 +10,10 @@ from pathlib import Path
 
 from aqmlab import engine
 from aqmlab.errors import CannotRun
-from aqmlab.live import registry
+from aqmlab.live import probe, registry
 from aqmlab.live.settings import AVAILABLE
 
 TUN = Path("/dev/net/tun")
-
-_NAMESPACES = """
-import ctypes, os, sys
-libc = ctypes.CDLL(None, use_errno=True)
-NEWUSER, NEWNET = 0x10000000, 0x40000000
-flags = NEWNET if os.geteuid() == 0 else NEWUSER | NEWNET
-if libc.unshare(flags):
-    sys.exit(os.strerror(ctypes.get_errno()))
-"""
-"""Makes a network namespace as the test bed does, of its own user where it is not root's; unshare(2)."""
 
 
 def check() -> None:
@@ -39,18 +30,28 @@ def check() -> None:
             f"live: {TUN}: {error.strerror}; expected a kernel with TUN devices (modprobe tun) that this user may open;"
             " --virtual needs none"
         ) from None
-    made = subprocess.run([sys.executable, "-I", "-c", _NAMESPACES], capture_output=True, text=True, check=False)
-    if made.returncode:
+    if (refused := _refused_namespaces()) is not None:
         who = "root" if os.geteuid() == 0 else "this user"
         raise CannotRun(
-            f"live: {who} cannot make a network namespace: {made.stderr.strip() or 'unshare failed'}; expected root, "
-            "or a kernel that allows user namespaces (user.max_user_namespaces, kernel.unprivileged_userns_clone)"
+            f"live: {who} cannot make a network namespace: {refused}; expected root with CAP_SYS_ADMIN, or a kernel "
+            "that allows user namespaces (user.max_user_namespaces, kernel.unprivileged_userns_clone)"
         )
+
+
+def _refused_namespaces() -> str | None:
+    """Why there can be no network namespace; tried in a process of its own, which goes with it."""
+    words = [sys.executable, "-I", str(Path(probe.__file__)), "--namespaces"]
+    made = subprocess.run(words, capture_output=True, text=True, check=False)
+    try:
+        refused: str | None = json.loads(made.stdout)["namespaces"]
+    except (ValueError, KeyError):
+        return (made.stderr.strip().splitlines() or ["unshare failed"])[-1]
+    return refused
 
 
 def check_programs() -> None:
     """Raises `CannotRun` where the program that sets the hosts up is not there, inside or outside."""
-    if shutil.which("ip") is None:
+    if shutil.which("ip", path=probe.path()) is None:
         raise CannotRun("live: expected the program ip, which makes addresses and routes (Debian: iproute2)")
 
 
@@ -72,4 +73,5 @@ def load_controllers(names: list[str]) -> None:
     """Has the kernel look for modules of the controllers it has not at hand; what comes of it is seen afterwards."""
     for name in names:
         with contextlib.suppress(OSError):
-            subprocess.run(["modprobe", "-q", f"tcp_{name}"], check=False, capture_output=True)
+            environment = {**os.environ, "PATH": probe.path()}
+            subprocess.run(["modprobe", "-q", f"tcp_{name}"], check=False, capture_output=True, env=environment)

@@ -1,10 +1,11 @@
 """Tries what a live run needs of a kernel, in namespaces that are thrown away, and prints it as JSON.
 
-    python -I probe.py [--virtual] [--marks]
+    python -I probe.py [--virtual] [--marks | --namespaces]
 
 Nothing is asked of files that say what a kernel was built with: a queue discipline is there if `tc` can put it on a
 device, a congestion controller if a socket takes it, accurate ECN if the setting takes its value. With --marks nothing
-else than that is tried. This file stands alone: it also runs in a kernel of virtual time.
+else than that is tried, with --namespaces only whether there can be any. This file stands alone: it also runs in a
+kernel of virtual time.
 """
 
 import ctypes
@@ -23,6 +24,11 @@ from typing import Any
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 PR_SET_TIMERSLACK = 29
+CAP_NET_ADMIN, CAP_SYS_ADMIN, CAP_SYS_RESOURCE = 12, 21, 24
+"""capabilities(7)."""
+
+SYSTEM = "/usr/sbin:/sbin:/usr/bin:/bin"
+"""Where ip and tc may lie though a user's PATH does not name it."""
 
 QDISCS = {
     "pfifo": "",
@@ -59,6 +65,9 @@ PAUSE_S = 500e-6
 def main() -> None:
     """Prints one JSON object."""
     found: dict[str, Any] = {"release": platform.release(), "is_virtual": "--virtual" in sys.argv}
+    if "--namespaces" in sys.argv:
+        print(json.dumps({**found, "namespaces": enter()}))
+        return
     if "--marks" in sys.argv:
         print(json.dumps({**found, "namespaces": enter(), "accurate_ecn": counts_marks()}))
         return
@@ -86,22 +95,42 @@ def lateness() -> dict[str, float]:
     return {"p50": late[WAKE_UPS // 2], "p99": late[WAKE_UPS * 99 // 100], "max": late[-1]}
 
 
+def path() -> str:
+    """Where the programs that set networks up are looked for, in the form of PATH."""
+    return ":".join(filter(None, (os.environ.get("PATH"), SYSTEM)))
+
+
+def has_capabilities(*numbers: int) -> bool:
+    """Whether this process has them: root of a container may lack what another user has."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return os.geteuid() == 0
+    effective = next((line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")), "0")
+    return all(int(effective, 16) >> number & 1 for number in numbers)
+
+
+def is_privileged() -> bool:
+    """Whether this process may make namespaces and interfaces, as the engine asks for itself."""
+    return has_capabilities(CAP_NET_ADMIN, CAP_SYS_ADMIN)
+
+
 def enter() -> str | None:
-    """Into a network namespace of its own, within a user namespace where this is not root; or why not."""
+    """Into a network namespace of its own, within a user namespace where it takes that; or why not."""
     libc = ctypes.CDLL(None, use_errno=True)
-    user, group = os.geteuid(), os.getegid()
-    flags = CLONE_NEWNET if user == 0 else CLONE_NEWUSER | CLONE_NEWNET
+    user, group, needs_none = os.geteuid(), os.getegid(), is_privileged()
+    flags = CLONE_NEWNET if needs_none else CLONE_NEWUSER | CLONE_NEWNET
     if libc.unshare(flags):
         return os.strerror(ctypes.get_errno())
     try:
-        if user != 0:
+        if not needs_none:
             # user_namespaces(7): groups may be mapped once nobody can drop one to gain from it.
             Path("/proc/self/setgroups").write_text("deny")
             Path("/proc/self/uid_map").write_text(f"0 {user} 1")
             Path("/proc/self/gid_map").write_text(f"0 {group} 1")
     except OSError as error:
         return error.strerror
-    return None
+    return None if is_privileged() else "the user namespace has no capabilities"
 
 
 def tun() -> str | None:
@@ -120,7 +149,8 @@ def takes(name: str, words: str) -> bool:
 
     def tc(asked: str) -> bool:
         words = ["tc", "qdisc", *asked.split()]
-        return subprocess.run(words, capture_output=True, check=False).returncode == 0
+        environment = {**os.environ, "PATH": path()}
+        return subprocess.run(words, capture_output=True, check=False, env=environment).returncode == 0
 
     try:
         took = tc(f"add dev aqm0 root handle 1: {name} {words}")

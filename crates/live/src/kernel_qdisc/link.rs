@@ -11,6 +11,7 @@
 
 use super::statistics::{self, Statistics};
 use crate::addressing::Addressing;
+use crate::bed;
 use crate::namespace::Namespace;
 use crate::settings;
 use crate::tun::Tun;
@@ -188,8 +189,7 @@ fn setting_up(lines: &str) -> io::Result<()> {
 fn shell(lines: &str) -> Result<String, String> {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(lines).stdin(Stdio::null()).env("LC_ALL", "C");
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{path}:/usr/sbin:/sbin:/usr/bin:/bin"));
+    command.env("PATH", bed::path());
     let output = command.output().map_err(|error| format!("/bin/sh: {error}"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
