@@ -41,7 +41,7 @@ flows = 1
 """
 
 ON_THE_RIGHT = "nsenter --net=$AQMLAB_RIGHT_NS"
-"""Forward goes from right to left; so do the data of these tests."""
+"""The data of these tests come from there, in reverse: forward goes from left to right."""
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(NATIVE, "live"), reason="left out: this build has no test bed"),

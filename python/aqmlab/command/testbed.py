@@ -125,7 +125,7 @@ def prompt(
         list[str] | None,
         typer.Argument(metavar="[-- COMMAND ...]", help="A program to run in place of a prompt.", show_default=False),
     ] = None,
-    side: Annotated[str, typer.Option(help="left, or right, where forward comes from.")] = "left",
+    side: Annotated[str, typer.Option(help="left, where forward comes from, or right.")] = "left",
     join: Annotated[
         int | None, typer.Option(help="In place of a scenario: a shell that runs, for its other side.", metavar="PID")
     ] = None,
