@@ -72,6 +72,25 @@ def test_rates_and_delays_are_those_since_the_tick_before():
     assert first["rate_bps"] == [10e6, 1e6] and first["delay_s"] == [None, None]
 
 
+def test_notes_that_somebody_tidies_away_as_they_begin_are_made_once_more(monkeypatch, tmp_path):
+    """Until they are held they look like those of a command that was killed."""
+    taken, flock = [], noted.fcntl.flock
+
+    def tidied_before(file, how):
+        if not taken and how == noted.fcntl.LOCK_EX:
+            taken.extend(noted.folder().glob("*.jsonl"))
+            noted._tidy(noted.folder())
+            assert taken and not taken[0].exists()
+            noted.folder().rmdir()
+        flock(file, how)
+
+    monkeypatch.setattr(noted.fcntl, "flock", tidied_before)
+    with noted.noting(tmp_path / "demo", "aqmlab run") as notes:
+        assert taken == [notes.path] and noted.under_way() == [notes.path] and noted.is_written(notes.path)
+        noted._tidy(noted.folder())
+        assert notes.path.exists() and json.loads(notes.path.read_text())["kind"] == "work"
+
+
 def test_what_live_runs_count_is_summed(tmp_path, clock):
     with noted.noting(tmp_path / "demo", "aqmlab live") as notes:
         run = notes.begin("demo", SIZE)

@@ -75,6 +75,28 @@ def _name(results: Path) -> str:
     return hashlib.sha256(os.fsencode(results.resolve())).hexdigest()[:16]
 
 
+def _tidy(where: Path) -> None:
+    """Removes notes that nobody writes any more, held so that nobody begins to meanwhile."""
+    for left in where.glob("*.jsonl"):
+        with contextlib.suppress(OSError), left.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
+
+
+def _begun(path: Path) -> BinaryIO:
+    """A new file of notes, held: who tidies up may find it before, and remove it, and then it is made once more."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            file = path.open("wb", buffering=0)
+            with contextlib.suppress(OSError):  # a file system without locks
+                # Whoever looks whether it is held has it for a moment.
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if path.exists():
+                return file
+            file.close()
+
+
 @dataclass
 class _Run:
     began: float
@@ -99,12 +121,8 @@ class Notes:
         self._file: BinaryIO | None = None
         # Without notes the runs are the same: a disk that is full or read-only is no reason to stop.
         with contextlib.suppress(OSError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            for left in self.path.parent.glob("*.jsonl"):
-                if not is_written(left):
-                    left.unlink(missing_ok=True)
-            self._file = self.path.open("wb", buffering=0)
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _tidy(self.path.parent)
+            self._file = _begun(self.path)
         self._write({"kind": "work", "folder": str(results), "command": command})
 
     @property
