@@ -93,12 +93,12 @@ fn it_is_tuned_while_a_run_goes_on() {
     assert_eq!(qdisc.next_tick(), ms(110));
     // Ten ticks 50 packets below the reference, and no probability below 0.
     assert_eq!((qdisc.gauges().probability, qdisc.gauges().control), (Some(0.0), Some(-50.0)));
-    spec.set("w", "25hz", Some(rate)).expect("it is in range");
+    spec.set(&[("w", "25hz")], Some(rate)).expect("it is in range");
     qdisc.retune(&spec.values, rate, ms(105));
     assert_eq!(qdisc.next_tick(), ms(140), "a period after the last tick");
-    spec.set("qref", "-1", Some(rate)).expect_err("a queue is no shorter than nothing");
-    spec.set("qref", "0", Some(rate)).expect("it is in range");
-    spec.set("a", "0.5", Some(rate)).expect("it is in range");
+    spec.set(&[("qref", "-1")], Some(rate)).expect_err("a queue is no shorter than nothing");
+    spec.set(&[("qref", "0")], Some(rate)).expect("it is in range");
+    spec.set(&[("a", "0.5")], Some(rate)).expect("it is in range");
     qdisc.retune(&spec.values, rate, ms(110));
     qdisc.tick(ms(140));
     assert_eq!(qdisc.gauges().probability, Some(0.0), "nothing waits");

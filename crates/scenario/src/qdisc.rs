@@ -100,13 +100,13 @@ impl QdiscSpec {
         &self.entry.row().name
     }
 
-    /// Sets the parameter `name` to what `text` says, while a run goes on. The link tells the discipline this rate, or
-    /// none. `text` is read as an override's is. The other parameters stay as they are, even those that were computed
-    /// from this one. The discipline takes the values over by [`Egress::retune`](aqm::Egress::retune).
+    /// Sets parameters, each by its name to what a text says, while a run goes on. The link tells the discipline this
+    /// rate, or none. Texts are read as those of overrides are. The other parameters stay as they are, even those that
+    /// were computed from these. The discipline takes the values over by [`Egress::retune`](aqm::Egress::retune).
     ///
     /// # Errors
     /// Says what was expected: as in a scenario, or the value before where it cannot change. Nothing is then set.
-    pub fn set(&mut self, name: &str, text: &str, told: Option<Rate>) -> Result<(), Error> {
+    pub fn set(&mut self, changes: &[(&str, &str)], told: Option<Rate>) -> Result<(), Error> {
         let row = self.entry.row();
         let table = self
             .values
@@ -114,7 +114,9 @@ impl QdiscSpec {
             .iter()
             .map(|(name, value)| (name.to_string(), Node { data: data(value), place: Place::Override }));
         let mut node = Node { data: Data::Table(table.collect()), place: Place::Override };
-        document::apply_override(&mut node, name, text)?;
+        for (name, text) in changes {
+            document::apply_override(&mut node, name, text)?;
+        }
         let registry = Registry::builtin();
         let files: Files<'_> = &|_| Err("there are no files".to_owned());
         let section = Section::root(&node, Context { origin: "", files, registry: &registry });

@@ -23,15 +23,30 @@ fn a_parameter_is_set_as_a_scenario_has_it() {
         ("\"fq_pie\"", "quantum", "\"300b\"", "{ kind = \"fq_pie\", quantum = \"300b\" }"),
     ] {
         let mut spec_set = spec(written);
-        spec_set.set(name, text, Some(RATE)).expect("it is good");
+        spec_set.set(&[(name, text)], Some(RATE)).expect("it is good");
         assert_eq!(spec_set.values, spec(same).values, "{written} {name} = {text}");
         // To what it is, whatever it is.
         let before = spec_set.clone();
         for (name, value) in &before.values.0 {
-            spec_set.set(name, &value.to_string(), Some(RATE)).unwrap_or_else(|error| panic!("{error}"));
+            let written = value.to_string();
+            spec_set.set(&[(name, &written)], Some(RATE)).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(spec_set.values, before.values, "{written} {name}");
         }
     }
+}
+
+#[test]
+fn several_parameters_are_set_at_once_or_none() {
+    let mut both = spec("\"red\"");
+    // Each alone would be beyond what the other is.
+    let changes = [("min", "50p"), ("max", "200p"), ("gentle_end", "400p")];
+    both.set(&changes, Some(RATE)).expect("it is good");
+    let written = "{ kind = \"red\", min = \"50p\", max = \"200p\", gentle_end = \"400p\" }";
+    let same = ["min", "max", "gentle_end"].map(|name| both.values.length(name) == spec(written).values.length(name));
+    assert_eq!(same, [true; 3]);
+    let before = both.clone();
+    both.set(&[("min", "10p"), ("max", "5p")], Some(RATE)).expect_err("the second is less");
+    assert_eq!(both.values, before.values);
 }
 
 #[test]
@@ -77,10 +92,10 @@ fn what_cannot_be_set_is_refused_in_a_line_and_leaves_all_as_it_was() {
         ),
     ] {
         let mut spec_set = spec(written);
-        let error = spec_set.set(name, text, Some(RATE)).expect_err("it is refused");
+        let error = spec_set.set(&[(name, text)], Some(RATE)).expect_err("it is refused");
         assert_eq!(error.to_string(), line);
         assert_eq!(spec_set.values, spec(written).values, "{written} {name}");
     }
-    let error = spec("\"codel\"").set("targte", "1ms", Some(RATE)).expect_err("there is none");
+    let error = spec("\"codel\"").set(&[("targte", "1ms")], Some(RATE)).expect_err("there is none");
     assert!(error.to_string().starts_with("override: targte = \"1ms\": unknown key"), "{error}");
 }

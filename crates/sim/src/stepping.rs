@@ -39,13 +39,21 @@ impl Simulation<'_> {
         Observation { ports, rates, connections, under_way }
     }
 
-    /// Sets a parameter of a discipline from this instant on. The discipline is that of a link one `way`: 0 forward, 1
-    /// in reverse. The value is written as in a scenario. The discipline keeps its state and its packets.
+    /// Sets a parameter of a discipline from this instant on, as [`Simulation::set_all`] does.
     ///
     /// # Errors
-    /// In one line: there is no such link, the discipline has no such parameter or does not take the value, or the
-    /// parameter cannot change while a run goes on.
+    /// As of that.
     pub fn set(&mut self, link: &str, way: u8, name: &str, text: &str) -> Result<(), Error> {
+        self.set_all(link, way, &[(name, text)])
+    }
+
+    /// Sets parameters of a discipline from this instant on, all at once. The discipline is that of a link one `way`: 0
+    /// forward, 1 in reverse. Values are written as in a scenario. The discipline keeps its state and its packets.
+    ///
+    /// # Errors
+    /// In one line: there is no such link, the discipline has no such parameter or does not take the values, or a
+    /// parameter cannot change while a run goes on. Nothing is then set.
+    pub fn set_all(&mut self, link: &str, way: u8, changes: &[(&str, &str)]) -> Result<(), Error> {
         let names = || self.scenario.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
         let at = self.scenario.links.iter().position(|known| known.name == link);
         let Some((at, way)) = at.zip((way < 2).then_some(way)) else {
@@ -56,7 +64,7 @@ impl Simulation<'_> {
         let rate = self.network.net.egress(port).rate();
         let told = self.scenario.links[at].told(usize::from(way), rate);
         let spec = &mut self.qdiscs[port.index()];
-        spec.set(name, text, told)?;
+        spec.set(changes, told)?;
         let now = self.now;
         self.network.net.retune(port, &spec.values, told.unwrap_or(rate), now);
         Ok(())
