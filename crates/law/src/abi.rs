@@ -5,6 +5,8 @@
 //! - The engine owns the state: one block for each queue, aligned to 16 bytes, zeroed, and filled in with the
 //!   parameters before the first call. It calls one law at a time with one state; calls with other states may run
 //!   beside it in other threads.
+//! - What a law is told, its facts or its queue, stands at one address as long as its queue is there. It always has
+//!   what the present call is about.
 //! - A law keeps all it knows in its state, reads no clock, and draws by `chance` and `uniform` of its facts alone: the
 //!   same calls then give the same answers.
 //! - Times are whole nanoseconds from the start of the run. Sizes are those of IP packets.
@@ -54,11 +56,13 @@ pub struct Facts {
     pub may_mark: i64,
     /// Flow of the packet: 63 well-mixed bits that stand for its addresses and ports.
     pub flow: i64,
-    /// Host that an arriving packet comes from, by a number of its own; -1 where that is not known.
+    /// Host that an arriving packet comes from, by a number of its own; -1 where that is not known, and where none
+    /// arrives.
     pub source: i64,
-    /// Host that an arriving packet goes to; -1 where that is not known.
+    /// Host that an arriving packet goes to; -1 likewise.
     pub destination: i64,
-    /// Packets that wait, without the one in hand and the one in transmission.
+    /// Packets that wait, without the one in hand and the one in transmission; in `prepare` too, where parameters have
+    /// changed.
     pub backlog_packets: i64,
     /// The same in bytes.
     pub backlog_bytes: i64,

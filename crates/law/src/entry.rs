@@ -58,14 +58,12 @@ fn entry(foreign: Foreign) -> Result<(Entry, String), String> {
     let row = plan.row()?;
     if plan.foreign.holds_packets() {
         let bytes = size_of::<Holding>() + Instance::bytes(&plan.foreign);
-        let made = move |values: &Values, site: Site| -> Box<dyn Scheduler + Send> {
-            Box::new(Holding::new(&plan, values, site))
-        };
+        let made =
+            move |values: &Values, site: Site| -> Box<dyn Scheduler + Send> { Holding::boxed(&plan, values, site) };
         return Ok((Entry::qdisc(row, move |_| bytes, made), built_with));
     }
     let bytes = size_of::<Brought>() + Instance::bytes(&plan.foreign);
-    let made =
-        move |values: &Values, site: Site| -> Box<dyn Law + Send> { Box::new(Brought::new(&plan, values, site)) };
+    let made = move |values: &Values, site: Site| -> Box<dyn Law + Send> { Brought::boxed(&plan, values, site) };
     Ok((Entry::law(row, move |_| bytes, made), built_with))
 }
 
@@ -94,6 +92,8 @@ enum Pace {
 /// The shortest time between two ticks, and the least frequency of them, that a parameter may say.
 const SHORTEST_TICK_S: f64 = 1e-9;
 const LEAST_TICK_HZ: f64 = 1e-3;
+/// The greatest such frequency: a period is at least a nanosecond.
+const MOST_TICK_HZ: f64 = 1e9;
 
 impl Plan {
     fn of(foreign: Foreign) -> Result<Self, String> {
@@ -199,15 +199,21 @@ impl Plan {
         let marks = table.marks != 0;
         let source = foreign.text(table.source);
         let mut params = vec![registry::limit("1000p", "the interface's txqueuelen").into(), registry::ECN.into()];
-        for (at, (param, (name, _))) in foreign.params().iter().zip(&self.params).enumerate() {
+        for (at, (written, (name, _))) in foreign.params().iter().zip(&self.params).enumerate() {
             let mut param =
-                parameter(foreign, param, name, &source).map_err(|why| format!("{}: {name}: {why}", self.name))?;
+                parameter(foreign, written, name, &source).map_err(|why| format!("{}: {name}: {why}", self.name))?;
             if self.pace == Pace::As(at) {
-                param.range.0 = match param.kind {
-                    Kind::Time => param.range.0.max(SHORTEST_TICK_S),
-                    Kind::Frequency => param.range.0.max(LEAST_TICK_HZ),
+                let (least, most) = match param.kind {
+                    Kind::Time => (SHORTEST_TICK_S, f64::INFINITY),
+                    Kind::Frequency => (LEAST_TICK_HZ, MOST_TICK_HZ),
                     _ => return Err(format!("{}: ticks by {name}: expected a time or a frequency", self.name)),
                 };
+                param.range = (param.range.0.max(least), param.range.1.min(most));
+                let default = value(param.kind, written.default_value).expect("it is one of this kind");
+                let (number, kept) = (written.default_value, unit_of(param.kind));
+                param.admit(&default).map_err(|expected| {
+                    format!("{}: {name}: the default is {number}{kept}: expected {expected}", self.name)
+                })?;
             }
             params.push(param);
         }
@@ -381,29 +387,36 @@ struct Brought {
 }
 
 impl Brought {
-    fn new(plan: &Arc<Plan>, values: &Values, site: Site) -> Self {
+    /// In the place where it stays: its first call is told where its facts are.
+    fn boxed(plan: &Arc<Plan>, values: &Values, site: Site) -> Box<Self> {
         let instance = Instance::new(&plan.foreign, &plan.causes, site.stream);
         let clock = plan.clock(values);
         let calls = Calls::of(plan.foreign.table());
-        let mut law = Self { plan: Arc::clone(plan), calls, instance, ecn_enabled: false, clock };
+        let mut law = Box::new(Self { plan: Arc::clone(plan), calls, instance, ecn_enabled: false, clock });
         law.take_over(values, site.rate, Time::ZERO);
         law
     }
 
+    /// Nothing waits, or what was heard of last.
     fn take_over(&mut self, values: &Values, rate: Rate, now: Time) {
         self.ecn_enabled = values.flag("ecn");
         self.instance.set_rate(rate);
         self.plan.write(values, &mut self.instance);
-        self.about_queue(Backlog::default(), now);
+        self.about_no_packet(now);
         let call = self.calls.prepare;
         self.told("prepare", |instance| instance.call(call));
     }
 
     /// Fills in the facts of the next call, in which there is no packet.
     fn about_queue(&mut self, backlog: Backlog, now: Time) {
+        self.about(backlog, now);
+        self.about_no_packet(now);
+    }
+
+    fn about_no_packet(&mut self, now: Time) {
         let facts = self.instance.facts();
         (facts.size, facts.ecn, facts.may_mark, facts.flow, facts.sojourn_ns) = (0, 0, 0, 0, 0);
-        self.about(backlog, now);
+        facts.now_ns = now.ns() as i64;
     }
 
     #[inline]
@@ -496,7 +509,10 @@ impl Law for Brought {
         }
         let Arrival { size, ecn, flow, backlog } = *arrival;
         self.about_packet(size, ecn, flow, backlog, now).sojourn_ns = 0;
-        self.asked("on_arrival", call)
+        let verdict = self.asked("on_arrival", call);
+        // They are this packet's, and the next call may be about another one or none.
+        self.hear_hosts(None);
+        verdict
     }
 
     fn wants_hosts(&self) -> bool {
@@ -504,8 +520,11 @@ impl Law for Brought {
     }
 
     fn hear_hosts(&mut self, hosts: Option<(u32, u32)>) {
-        let facts = self.instance.facts();
-        (facts.source, facts.destination) = hosts.map_or((-1, -1), |(from, to)| (i64::from(from), i64::from(to)));
+        // A law that decides by turns with others is told all that one of these wants to know.
+        if self.calls.wants_hosts && self.calls.on_arrival.is_some() {
+            let facts = self.instance.facts();
+            (facts.source, facts.destination) = hosts.map_or((-1, -1), |(from, to)| (i64::from(from), i64::from(to)));
+        }
     }
 
     fn on_overflow(&mut self, arrival: &Arrival, now: Time) {
@@ -549,6 +568,11 @@ impl Law for Brought {
 
     fn gauges(&self) -> Gauges {
         self.plan.shown(&self.instance).unwrap_or_else(|did| self.misbehaves("a gauge", &did))
+    }
+
+    fn hear_backlog(&mut self, backlog: Backlog) {
+        let facts = self.instance.facts();
+        (facts.backlog_packets, facts.backlog_bytes) = (i64::from(backlog.packets), backlog.bytes as i64);
     }
 
     fn retune(&mut self, values: &Values, rate: Rate, now: Time) {

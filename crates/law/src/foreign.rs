@@ -220,7 +220,8 @@ pub enum Wrong {
 #[derive(Clone, Copy, Default)]
 struct Block([u64; 2]);
 
-/// A law at work: its state, and what it is told.
+/// A law at work: its state, and what it is told. It may keep the address at which it is told it: nobody moves an
+/// instance between its first call and its end.
 pub struct Instance {
     state: Box<[Block]>,
     queue: Queue,
@@ -337,6 +338,7 @@ impl Instance {
             (*self.host).signals = Some(std::mem::transmute::<*mut (dyn Signals + '_), *mut dyn Signals>(signals));
             (*self.host).arriving = arriving;
             (*self.host).wrong = None;
+            (*self.host).later_ns = 0;
         }
         let said = function(self.state.as_mut_ptr().cast::<c_void>(), (&raw mut self.queue).cast_const());
         // SAFETY: the host lives as long as this, and the call is over.
@@ -357,7 +359,7 @@ impl Instance {
         unsafe { (*self.host).arriving.is_some() }
     }
 
-    /// For how long the discipline holds back what waits, as it said in the last call.
+    /// For how long the discipline holds back what waits, as it said in the last call; 0 if it did not.
     pub fn later_ns(&self) -> i64 {
         // SAFETY: as above.
         unsafe { (*self.host).later_ns }

@@ -24,15 +24,17 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
-    pub(crate) fn new(plan: &Arc<Plan>, values: &Values, site: Site) -> Self {
+    /// In the place where it stays: its first call is told where its queue is.
+    pub(crate) fn boxed(plan: &Arc<Plan>, values: &Values, site: Site) -> Box<Self> {
         let instance = Instance::new(&plan.foreign, &plan.causes, site.stream);
         let clock = plan.clock(values);
-        let mut discipline =
-            Self { plan: Arc::clone(plan), instance, limit: Limit::of(values), ecn_enabled: false, clock };
+        let limit = Limit::of(values);
+        let mut discipline = Box::new(Self { plan: Arc::clone(plan), instance, limit, ecn_enabled: false, clock });
         discipline.take_over(values, site.rate, Time::ZERO);
         discipline
     }
 
+    /// Nothing waits, or what was heard of last.
     fn take_over(&mut self, values: &Values, rate: Rate, now: Time) {
         self.limit = Limit::of(values);
         self.ecn_enabled = values.flag("ecn");
@@ -44,19 +46,22 @@ impl Holding {
             Limit::Bytes(bytes) => (i64::MAX, bytes.min(i64::MAX as u64 - 1) as i64),
         };
         self.plan.write(values, &mut self.instance);
-        self.about(Backlog::default(), now);
+        self.about_no_packet(now);
         self.told("prepare", self.plan.foreign.table().prepare);
     }
 
     /// Fills in what is told in the next call, in which no packet arrives.
     fn about(&mut self, backlog: Backlog, now: Time) {
+        self.hear_backlog(backlog);
+        self.about_no_packet(now);
+    }
+
+    fn about_no_packet(&mut self, now: Time) {
         let queue = self.instance.queue();
         (queue.handle, queue.dscp, queue.is_full) = (0, 0, 0);
         let facts = &mut queue.facts;
         (facts.size, facts.ecn, facts.may_mark, facts.flow, facts.source, facts.destination) = (0, 0, 0, 0, -1, -1);
         facts.now_ns = now.ns() as i64;
-        facts.backlog_packets = i64::from(backlog.packets);
-        facts.backlog_bytes = backlog.bytes as i64;
     }
 
     /// Makes a call in which nothing is done to packets.
@@ -158,6 +163,11 @@ impl Scheduler for Holding {
 
     fn gauges(&self) -> Gauges {
         self.plan.shown(&self.instance).unwrap_or_else(|did| self.misbehaves("a gauge", &did))
+    }
+
+    fn hear_backlog(&mut self, backlog: Backlog) {
+        let facts = self.instance.facts();
+        (facts.backlog_packets, facts.backlog_bytes) = (i64::from(backlog.packets), backlog.bytes as i64);
     }
 
     fn retune(&mut self, values: &Values, rate: Rate, now: Time) {

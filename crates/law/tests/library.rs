@@ -1,30 +1,16 @@
 //! Laws in shared libraries: the example does what the law built in does, and what is no law is refused in a line.
 
+mod built;
+
 use aqm::Packet;
 use aqm::param::{Value, Values};
 use aqm::registry::{Entry, Registry, Site};
 use base::{Ecn, FlowKey, Rate, Stream, Time};
+use built::{built, written};
 use record::Discard;
 use scenario::resolve_with;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-
-/// Builds a library of a source, in a place of its own.
-fn built(source: &Path, name: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("this crate lies in crates/");
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.so"));
-    let words = ["-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I"];
-    let mut cc = Command::new("cc");
-    cc.args(words).arg(root.join("python/aqmlab/include")).arg("-o").arg(&library).arg(root.join(source));
-    assert!(cc.status().expect("there is a C compiler").success());
-    library
-}
-
-fn written(name: &str, code: &str) -> PathBuf {
-    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.c"));
-    std::fs::write(&source, code).expect("the folder is there");
-    built(&source, name)
-}
 
 fn example() -> Entry {
     let (entry, built_with) = law::open(&built(Path::new("examples/own-law-c/my_pi.c"), "my_pi")).expect("it is a law");
@@ -285,6 +271,12 @@ fn a_discipline_in_a_library_that_misbehaves_is_named() {
         (
             "hurries",
             "if (ring->count > 30) return queue->later(queue, 0);",
+            "wants to be asked again in 0 ns",
+            "in take",
+        ),
+        (
+            "forgets",
+            "if (ring->count > 20) return ring->count > 30 ? AQMLAB_LATER : queue->later(queue, 1000);",
             "wants to be asked again in 0 ns",
             "in take",
         ),

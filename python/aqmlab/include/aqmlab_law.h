@@ -6,6 +6,8 @@
  * - The engine owns the state: one block for each queue, aligned to 16 bytes, zeroed, and filled in with the
  *   parameters before the first call. It calls one law at a time with one state; calls with other states may run
  *   beside it in other threads.
+ * - What a law is told, its facts or its queue, stands at one address as long as its queue is there. It always has
+ *   what the present call is about.
  * - A law keeps all it knows in its state, reads no clock, and draws by `chance` and `uniform` of its facts alone: the
  *   same calls then give the same answers.
  * - Times are whole nanoseconds from the start of the run. Sizes are those of IP packets.
@@ -229,15 +231,17 @@ typedef struct aqmlab_facts {
    */
   int64_t flow;
   /**
-   * Host that an arriving packet comes from, by a number of its own; -1 where that is not known.
+   * Host that an arriving packet comes from, by a number of its own; -1 where that is not known, and where none
+   * arrives.
    */
   int64_t source;
   /**
-   * Host that an arriving packet goes to; -1 where that is not known.
+   * Host that an arriving packet goes to; -1 likewise.
    */
   int64_t destination;
   /**
-   * Packets that wait, without the one in hand and the one in transmission.
+   * Packets that wait, without the one in hand and the one in transmission; in `prepare` too, where parameters have
+   * changed.
    */
   int64_t backlog_packets;
   /**

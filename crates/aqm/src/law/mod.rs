@@ -174,6 +174,11 @@ pub trait Law {
         Gauges::default()
     }
 
+    /// Hears what waits, right before [`Law::retune`].
+    fn hear_backlog(&mut self, backlog: Backlog) {
+        let _ = backlog;
+    }
+
     /// Takes over resolved parameters and the rate of the link from `now` on. The law keeps what it has learnt: its
     /// averages and probabilities, what it knows of flows, the running times and where its random stream stands. A
     /// parameter that says where a state begins sets that state if it has changed.
@@ -241,6 +246,9 @@ impl Law for Boxed {
     }
     fn gauges(&self) -> Gauges {
         self.law.gauges()
+    }
+    fn hear_backlog(&mut self, backlog: Backlog) {
+        self.law.hear_backlog(backlog);
     }
     fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
         self.law.retune(values, rate, now);

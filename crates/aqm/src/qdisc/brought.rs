@@ -98,6 +98,11 @@ pub trait Scheduler {
         Gauges::default()
     }
 
+    /// Hears what waits, right before [`Scheduler::retune`].
+    fn hear_backlog(&mut self, backlog: Backlog) {
+        let _ = backlog;
+    }
+
     /// Takes over other parameters and another rate of the link, as [`Qdisc::retune`].
     fn retune(&mut self, values: &Values, rate: Rate, now: Time);
 }
@@ -336,6 +341,7 @@ impl<P: Packet, S: Scheduler> Qdisc<P> for Brought<P, S> {
     }
 
     fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        self.scheduler.hear_backlog(self.packets.held);
         self.scheduler.retune(values, rate, now);
     }
 }
@@ -356,6 +362,9 @@ impl Scheduler for Box<dyn Scheduler + Send> {
     }
     fn gauges(&self) -> Gauges {
         (**self).gauges()
+    }
+    fn hear_backlog(&mut self, backlog: Backlog) {
+        (**self).hear_backlog(backlog);
     }
     fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
         (**self).retune(values, rate, now);

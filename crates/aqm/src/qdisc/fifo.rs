@@ -189,6 +189,7 @@ impl<P: Packet, L: Law> Qdisc<P> for Fifo<P, L> {
 
     fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
         (self.limit, self.full) = L::room(values);
+        self.law.hear_backlog(self.held());
         self.law.retune(values, rate, now);
     }
 }

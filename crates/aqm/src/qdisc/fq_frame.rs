@@ -424,6 +424,7 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
         }
         self.pace.retune(values, rate, now);
         for flow in &mut self.flows {
+            flow.law.hear_backlog(flow.queue.backlog());
             flow.law.retune(values, rate, now);
         }
         self.due = self.first_tick();
