@@ -1,7 +1,9 @@
 """Methods of a law as they are, called by the engine through the interpreter: slow, and with any library in them."""
 
+import copy
 import ctypes
 import platform
+import re
 import time
 import traceback
 from collections.abc import Callable
@@ -10,6 +12,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+from aqmlab.errors import Misbehaved
 from aqmlab.laws.declared import DECIDES, METHODS, Declaration
 from aqmlab.laws.table import CALL, FAILED, Facts, offset
 
@@ -31,6 +34,20 @@ FAILURES: dict[str, str] = {}
 """What a law raised last, by its name, in one line."""
 
 
+def raised_by(said: str) -> list[str]:
+    """What the laws and disciplines raised last that a complaint of the engine names."""
+    return [told for name, told in FAILURES.items() if re.search(rf"the (law|discipline) {name} ", said)]
+
+
+def with_place(error: Misbehaved) -> Misbehaved:
+    """A complaint of the engine with what the law has raised, where it ran in this process, and forgets that."""
+    said = str(error)
+    raised = raised_by(said)
+    for name in [name for name, told in FAILURES.items() if told in raised]:
+        del FAILURES[name]
+    return Misbehaved("; ".join([said, *raised]))
+
+
 def built_with() -> str:
     """What runs laws here, for the record."""
     return f"Python {platform.python_version()}"
@@ -44,6 +61,7 @@ def functions(declared: Declaration) -> dict[str, Any]:
     views: dict[int, Facts] = {}
     clock = time.perf_counter_ns
     whole = [name for name in declared.fields if declared.is_integer(name)]
+    containers = _containers(declared.cls)
 
     def field(state: int, name: str) -> Any:
         kind = ctypes.c_int64 if declared.is_integer(name) else ctypes.c_double
@@ -60,9 +78,18 @@ def functions(declared: Declaration) -> dict[str, Any]:
             begun.value = 1
             kinds = {name: int if declared.is_integer(name) else float for name in declared.gauges}
             shown = [(name, kind, field(state, name)) for name, kind in kinds.items()]
-            laws[state] = (declared.cls(), shown)
+            # What `__init__` computes from its parameters finds the values.
+            new: Any = object.__new__(declared.cls)
+            for name, item in copy.deepcopy(containers).items():
+                setattr(new, name, item)
+            set_parameters(new, state)
+            new.__init__()
+            laws[state] = (new, shown)
+        set_parameters(laws[state][0], state)
+
+    def set_parameters(law: Any, state: int) -> None:
         for name in declared.parameters:
-            setattr(laws[state][0], name, field(state, name).value)
+            setattr(law, name, field(state, name).value)
 
     def function(name: str) -> Any:
         method = declared.methods.get(name)
@@ -93,9 +120,15 @@ def functions(declared: Declaration) -> dict[str, Any]:
     return {name: function(name) for name in METHODS if name == "prepare" or name in declared.methods}
 
 
+def _containers(cls: type) -> dict[str, Any]:
+    """Lists, tables and the like in a class: each queue begins with its own."""
+    found = {name: item for base in reversed(cls.__mro__[:-1]) for name, item in vars(base).items()}
+    return {name: item for name, item in found.items() if not name.startswith("__") and type(item).__hash__ is None}
+
+
 def _verdict(method: str, said: Any) -> int:
-    """A verdict is a whole number, and neither a fraction nor a truth value."""
-    if isinstance(said, bool) or not hasattr(said, "__index__"):
+    """A verdict is a whole number of 32 bits, and neither a fraction nor a truth value."""
+    if isinstance(said, bool) or not hasattr(said, "__index__") or not -(2**31) <= int(said) < 2**31:
         raise TypeError(f"{method} answered {said!r}, which is no verdict; expected PASS, SIGNAL, MARK or DROP")
     return int(said)
 

@@ -4,7 +4,6 @@ The process is told what to do through a pipe and tells how far it is through th
 names the law, and what has finished before stays.
 """
 
-import re
 import signal
 import sys
 import time
@@ -93,11 +92,7 @@ def serve(connection: "Connection[Any, Any]") -> None:
         costs = {name: {"calls": cost.calls, "s": cost.ns / 1e9} for name, cost in interpreted.COSTS.items()}
         connection.send((DONE, {**summary, "laws": costs} if costs else summary))
     except AqmlabError as error:
-        raised = [
-            said
-            for name, said in interpreted.FAILURES.items()
-            if re.search(rf"the (law|discipline) {name} ", str(error))
-        ]
+        raised = interpreted.raised_by(str(error))
         kind = next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in KINDS)
         connection.send((REFUSED, kind, "; ".join([str(error), *raised])))
 

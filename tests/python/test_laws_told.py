@@ -1,0 +1,175 @@
+"""What laws in the interpreter are told, when, and what each queue keeps for itself. Needs the compiled engine."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import aqmlab
+from agents import SCENARIO
+from aqmlab.errors import BadInput, Misbehaved
+from aqmlab.gym import Link
+from own_laws import own, run
+
+pytestmark = pytest.mark.usefixtures("nothing_allowed")
+
+KEEPS = '''
+from collections import deque
+
+import aqmlab
+
+PREPARED = []
+
+
+@aqmlab.{word}
+class Mine:
+    """Keeps what it was told first."""
+
+    share = aqmlab.parameter(0.5, "What the test needs.", low=0.0, high=1.0)
+
+    def __init__(self):
+        self.link, self.half, self.waiting = None, self.share / 2, deque()
+
+    def prepare(self, link):
+        assert self.link in (None, link) and self.half == 0.25
+        self.link = link
+        PREPARED.append((link.now_ns, link.backlog_packets, link.backlog_bytes))
+{methods}
+'''
+
+OF_LAW = """
+    def on_arrival(self, packet):
+        assert self.link is packet and self.link.rate_bps == 20e6 and self.link.now_ns == packet.now_ns
+        assert self.link.size == packet.size > 0 and self.link.chance(self.share) in (0, 1)
+        return aqmlab.PASS
+"""
+
+OF_DISCIPLINE = """
+    def offer(self, packet, queue):
+        assert self.link is queue and self.link.rate_bps == 20e6 and self.link.now_ns == queue.now_ns
+        assert self.link.chance(self.share) in (0, 1)
+        if queue.is_full:
+            queue.drop(packet, aqmlab.TAIL)
+        else:
+            self.waiting.append(packet)
+
+    def take(self, queue):
+        return self.waiting.popleft() if self.waiting else None
+"""
+
+
+def keeping(tmp_path: Path, kind: str) -> Path:
+    word, methods = {"law": ("law(compiled=False)", OF_LAW), "discipline": ("discipline", OF_DISCIPLINE)}[kind]
+    (tmp_path / "keeps.py").write_text(KEEPS.format(word=word, methods=methods))
+    return tmp_path / "keeps.py"
+
+
+@pytest.mark.parametrize("kind", ["law", "discipline"])
+def test_what_prepare_was_told_is_kept_and_true(link, tmp_path, kind):
+    found = run(link, str(keeping(tmp_path, kind)), duration="3s")
+    assert found.summary["forward"]["offered_packets"] > 1000
+
+
+@pytest.mark.parametrize("kind", ["law", "discipline"])
+def test_prepare_is_told_what_waits_when_parameters_change(tmp_path, kind):
+    keys = {"link.qdisc": {"kind": str(keeping(tmp_path, kind)), "limit": "100p"}}
+    env = Link(SCENARIO, set=keys, action={"share": (0.5, 0.7)}, duration="4s", step="100ms")
+    prepared = sys.modules["aqmlab_law_keeps"].PREPARED
+    env.reset(seed=1)
+    del prepared[:]
+    for _ in range(20):
+        env.step([-1.0])
+    queue = env.step([0.0])[4]["backlog_ms"]
+    first, later = prepared
+    assert first == (0, 0, 0) and later[0] == pytest.approx(2e9)
+    # At 20 Mb/s; while the step lasted some packets came and went.
+    assert 50 < later[1] <= 100 and later[2] * 8 / 20e3 == pytest.approx(queue, abs=15)
+
+
+HOSTS = """
+    def on_departure(self, packet):
+        assert packet.source == packet.destination == -1
+        return aqmlab.PASS
+
+    def on_idle(self, queue):
+        assert queue.source == queue.destination == -1
+
+    def on_overflow(self, packet):
+        assert packet.source == packet.destination == -1
+"""
+
+
+def test_hosts_are_those_of_an_arriving_packet_alone(link, tmp_path):
+    path = own(
+        tmp_path, "assert packet.source >= 0 and packet.source != packet.destination", "(compiled=False, hosts=True)"
+    )
+    path.write_text(path.read_text() + HOSTS)
+    found = run(link, {"kind": str(path), "limit": "20p"}, duration="3s")
+    assert found.summary["forward"]["dropped_by_cause"]["tail"] > 10
+
+
+SHARED = '''
+import numpy
+
+import aqmlab
+
+
+class Base:
+    inherited = {"seen": 0}
+
+
+@aqmlab.law(compiled=False)
+class Mine(Base):
+    """Counts in what its class has."""
+
+    sizes = []
+    counts = numpy.zeros(2, int)
+    seen = 0
+
+    def on_arrival(self, packet):
+        self.seen += 1
+        self.sizes.append(packet.size)
+        self.counts[0] += 1
+        self.inherited["seen"] += 1
+        assert self.seen == len(self.sizes) == self.counts[0] == self.inherited["seen"]
+        return aqmlab.PASS
+'''
+
+
+def test_each_queue_has_containers_of_its_own(link, tmp_path):
+    (tmp_path / "shared.py").write_text(SHARED)
+    for kind in (str(tmp_path / "shared.py"), str(tmp_path / "fq_shared.py")):
+        found = aqmlab.run(link, set={"link.qdisc": kind, "link.reverse_qdisc": kind, "duration": "3s"})
+        assert found.summary["forward"]["offered_packets"] > 1000
+    # In one process too, one run after the other.
+    env = Link(SCENARIO, set={"link.qdisc": str(tmp_path / "shared.py")}, action={"limit": ("9p", "99p")})
+    for _ in range(2):
+        env.reset(seed=1)
+        env.step([1.0])
+
+
+@pytest.mark.parametrize("answer", ["2**32", "2**32 + aqmlab.DROP", "-(2**31) - 1", "2**64"])
+def test_a_verdict_beyond_its_bits_is_none(link, tmp_path, answer):
+    with pytest.raises(Misbehaved, match=r"TypeError: on_arrival answered -?\d+, which is no verdict; expected PASS"):
+        run(link, str(own(tmp_path, f"return {answer}", "(compiled=False)")))
+
+
+TICKS = '(tick="often", compiled=False)'
+
+
+def ticking(tmp_path: Path, declared: str) -> Path:
+    path = own(tmp_path, how=TICKS)
+    fields = f"seen = 0\n    often = aqmlab.parameter({declared})\n"
+    path.write_text(path.read_text().replace("seen = 0\n", fields) + "\n    def tick(self, queue):\n        pass\n")
+    return path
+
+
+def test_ticks_are_a_nanosecond_apart_or_more(link, tmp_path):
+    path = ticking(tmp_path, '"170hz", high="1e12hz"')
+    said = r'link.qdisc.often = "1500000000hz": expected a frequency .* from 0.1 to 1000000000 hz'
+    with pytest.raises(BadInput, match=said):
+        run(link, {"kind": str(path), "often": "1500000000hz"})
+    with pytest.raises(BadInput, match=r"mine: often: the default is 2000000000 hz: expected .* to 1000000000 hz"):
+        run(link, str(ticking(tmp_path, '"2000000000hz", high="1e12hz"')))
+    with pytest.raises(BadInput, match=r"mine: often: the default is 0 ns: expected a time .* from 1e-9 to 1000 s"):
+        run(link, str(ticking(tmp_path, '"0ms"')))
