@@ -34,7 +34,7 @@ def bring_policy(
     how many steps back it knows. JSON as of `bring_library`.
     """
 
-_Passed = tuple[tuple[Any, ...], tuple[int, int, int, float]]
+_Passed = tuple[tuple[Any, ...], tuple[int, int, int, float], tuple[float, int]]
 
 class Stepped:
     """A run of a scenario, a step at a time."""
@@ -49,8 +49,8 @@ class Stepped:
     def choose(self, law: int) -> None:
         """The law of this number decides from now on."""
 
-    def set(self, link: str, way: int, name: str, text: str) -> None:
-        """Sets a parameter of a discipline from now on."""
+    def set(self, link: str, way: int, changes: list[tuple[str, str]]) -> None:
+        """Sets parameters of a discipline from now on, all at once."""
 
     def close(self) -> None:
         """Ends the run."""

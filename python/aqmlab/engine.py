@@ -19,9 +19,10 @@ Tick = dict[str, float]
 """Progress of a run: `time_s`, `duration_s`, `bottleneck_packets`, `wall_s`."""
 
 
-Passed = tuple[tuple[Any, ...], tuple[int, int, int, float]]
+Passed = tuple[tuple[Any, ...], tuple[int, int, int, float], tuple[float, int]]
 """What was seen of a step: of a queue, as `aqmlab.laws.observed.Seen` has it; of hosts their connections, exchanges
-under way, those completed within the step, and the sum of their response times in seconds."""
+under way, those completed within the step, and the sum of their response times in seconds; what the link could send in
+the mean of the step, and can at its end, bits a second."""
 
 Answer = TypeVar("Answer")
 
@@ -176,7 +177,8 @@ class Stepped:
 
     `text` is a scenario. One direction (`way`: 0 forward, 1 in reverse) of its link `link` is looked at. Where `laws`
     are given, the discipline there is called `steered`: it signals by a probability if there are none, else one of
-    these decides, each the forward discipline of a scenario. Raises `BadInput` if the scenario makes no sense.
+    these decides, each the discipline this way of the only link of a scenario. Raises `BadInput` if a scenario makes
+    no sense.
     """
 
     def __init__(self, text: str, origin: str, link: str, way: int, laws: Sequence[str] | None = None) -> None:
@@ -195,9 +197,9 @@ class Stepped:
         """The law of this number decides from now on."""
         self._run.choose(law)
 
-    def set(self, link: str, way: int, name: str, text: str) -> None:
-        """Sets a parameter of a discipline, written as in a scenario; `BadInput` if it does not take it."""
-        _asked(lambda: self._run.set(link, way, name, text))
+    def set(self, link: str, way: int, changes: Mapping[str, str]) -> None:
+        """Sets parameters of a discipline, all at once, written as in a scenario; `BadInput` if it takes them not."""
+        _asked(lambda: self._run.set(link, way, list(changes.items())))
 
     def close(self) -> None:
         """Ends the run."""

@@ -151,7 +151,8 @@ def test_observations_are_what_the_guide_says():
     eyes = Eyes(0.01, list(expected), 2)
     first = eyes.look(seen)
     assert first.tolist() == pytest.approx([*expected.values()] + [0.0] * 8)
-    second = eyes.look(Seen(*[0] * 9, 10_000_000, 0.0), [0.5])
+    eyes.look(Seen(*[0] * 9, 10_000_000, 0.0))
+    second = eyes.seen([0.5])
     assert second.tolist() == pytest.approx([0.0] * 8 + [*expected.values()] + [0.5])
 
 
@@ -163,7 +164,7 @@ def test_actions_stand_for_values():
 
 def test_every_measure_that_is_described_is_reckoned_in_its_order():
     nothing = observed.Seen(*[0] * 10, 0.0)
-    assert list(aqmlab.gym.measures.of(nothing, (0, 0, 0, 0.0), 0.01)) == list(aqmlab.gym.MEASURES)
+    assert list(aqmlab.gym.measures.of(nothing, (0, 0, 0, 0.0), (0.0, 0), 0.01)) == list(aqmlab.gym.MEASURES)
 
 
 def test_exchanges_under_way_are_seen():

@@ -11,6 +11,7 @@
 //! During an outage none begins.
 
 use base::{Distribution, Rate, Span, Stream, Time};
+use std::iter::Peekable;
 use std::sync::Arc;
 
 /// What a link is like, one way.
@@ -140,17 +141,41 @@ impl Iterator for Changes {
 /// The mean rate at which a link could have sent between two instants, in bits a second. `first` is what the link is
 /// like at the start of the run.
 pub fn mean_bps(first: Condition, changes: Changes, from: Time, to: Time) -> f64 {
-    let mut bits = 0.0;
-    let (mut rate, mut since) = (first.rate, Time::ZERO);
-    let mut add = |rate: Rate, since: Time, until: Time| {
-        bits += rate.bps_f64() * until.min(to).since(since.max(from)).secs_f64();
-    };
-    for change in changes.take_while(|change| change.at < to) {
-        add(rate, since, change.at.max(since));
-        (rate, since) = (change.condition.rate, change.resumes_at.max(since));
+    let mut sendable = Sendable::new(first, changes);
+    sendable.bits_until(from);
+    sendable.bits_until(to) / to.since(from).secs_f64()
+}
+
+/// How much a link can send, a stretch of time after the other.
+#[derive(Clone, Debug)]
+pub struct Sendable {
+    rate: Rate,
+    /// From when on the link sends at this rate and was not asked about.
+    since: Time,
+    changes: Peekable<Changes>,
+}
+
+impl Sendable {
+    /// Of a link that is like this at the start of the run, and then changes.
+    pub fn new(first: Condition, changes: Changes) -> Self {
+        Self { rate: first.rate, since: Time::ZERO, changes: changes.peekable() }
     }
-    add(rate, since, to.max(since));
-    bits / to.since(from).secs_f64()
+
+    /// How many bits it can send from the instant that was asked for last, or the start, to this one.
+    pub fn bits_until(&mut self, to: Time) -> f64 {
+        let mut bits = 0.0;
+        while let Some(change) = self.changes.next_if(|change| change.at < to) {
+            bits += self.sent(change.at);
+            (self.rate, self.since) = (change.condition.rate, self.since.max(change.resumes_at));
+        }
+        bits + self.sent(to)
+    }
+
+    fn sent(&mut self, until: Time) -> f64 {
+        let bits = self.rate.bps_f64() * until.since(self.since).secs_f64();
+        self.since = self.since.max(until);
+        bits
+    }
 }
 
 #[cfg(test)]
@@ -196,6 +221,17 @@ mod tests {
         let mean = |from, to| mean_bps(mbps(10), changes(), at(from), at(to)) / 1e6;
         assert!((mean(0, 30) - round).abs() < 1e-9 && (mean(30, 300) - round).abs() < 1e-9);
         assert!((mean(5, 15) - 7.5).abs() < 1e-9 && mean(20, 23).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_a_link_can_send_is_told_a_stretch_after_the_other() {
+        let changes = schedule(&[moment(10, 5, 0), moment(20, 2, 3)], Some(30));
+        let mut sendable = Sendable::new(mbps(10), changes);
+        // In kilobits: 5 ms at 10 Mb/s; 5 more and 5 at 5; 5 at 5 and 2 of an outage of 3; its last, and 4 at 2; nothing.
+        for (ms, kilobits) in [(5, 50.0), (15, 75.0), (22, 25.0), (27, 8.0), (27, 0.0)] {
+            let found = sendable.bits_until(at(ms)) / 1e3;
+            assert!((found - kilobits).abs() < 1e-9, "{found} until {ms} ms");
+        }
     }
 
     /// Of a chain of two states the share of time in each is that of their mean stays.

@@ -43,7 +43,7 @@ pub struct Seen {
     pub wait_max_ns: u64,
     /// The rate of the link as the law knows it, bits a second.
     pub rate_bps: u64,
-    /// The probability of a signal within it, 0 to 1; of a chosen law, what it shows as such at the end.
+    /// The probability of a signal within it, 0 to 1. That of a chosen law is not in here: the queue shows it.
     pub probability: f64,
 }
 
@@ -368,9 +368,6 @@ impl Law for Steered {
                 law.tick(backlog, now);
             }
         }
-        if let Some(shown) = self.chosen().map(|law| law.gauges().probability.unwrap_or(0.0)) {
-            self.helm.bridge().seen.probability = shown;
-        }
     }
 
     fn is_at_rest(&self) -> bool {
@@ -382,6 +379,12 @@ impl Law for Steered {
         match self.laws.get(bridge.chosen) {
             Some((law, _)) => Gauges { probability: law.gauges().probability, ..Gauges::default() },
             None => Gauges { probability: Some(bridge.probability), ..Gauges::default() },
+        }
+    }
+
+    fn hear_backlog(&mut self, backlog: Backlog) {
+        for (law, _) in &mut self.laws {
+            law.hear_backlog(backlog);
         }
     }
 

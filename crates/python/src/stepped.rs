@@ -3,6 +3,7 @@
 
 use crate::{ScenarioError, files::beside, laws};
 use aqm::Fault;
+use aqm::changes::Sendable;
 use base::{Span, Time};
 use law::steered::{self, HELD, Helm, Pilot, Policy, Seen};
 use net::Port;
@@ -30,6 +31,9 @@ type Counts = (u32, u32, u64, u32, u32, u32, u64, u64, u64, u64, f64);
 /// What was seen of hosts: connections, exchanges under way, exchanges that were completed within the step, and the sum
 /// of their response times in seconds.
 type Hosts = (u32, u32, u32, f64);
+
+/// What the link can send, bits a second: in the mean over the step, and at its end.
+type Rates = (f64, u64);
 
 fn counts(seen: &Seen) -> Counts {
     let &Seen { offered_packets, delivered_packets, delivered_bytes, dropped_packets, marked_packets, .. } = seen;
@@ -79,11 +83,16 @@ pub struct Held {
     port: Port,
     helm: Option<Helm>,
     completed: Completed,
+    /// What a link can send that changes.
+    sendable: Option<Sendable>,
+    /// The step under way begins at the first of these instants and ends at the second.
+    step: [Time; 2],
 }
 
 impl Held {
     /// Lets everything happen that does before `until`.
     fn advance(&mut self, until: Time) {
+        self.step[1] = until;
         if until > Time::ZERO {
             let (before, sink) = (Time::from_ns(until.ns() - 1), &mut self.completed);
             self.run.with_dependent_mut(|_, simulation| simulation.run_until(before, sink, &mut |_| true));
@@ -94,13 +103,21 @@ impl Held {
     fn take(&mut self) -> Passed {
         let observed = self.run.with_dependent_mut(|_, simulation| simulation.observe());
         let at = self.port.index();
+        let (row, rate) = (&observed.ports[at], observed.rates[at]);
         let seen = match &self.helm {
-            Some(helm) => helm.take(),
-            None => metered(&observed.ports[at], observed.rates[at].bps()),
+            // What a chosen law shows is what the queue does.
+            Some(helm) => Seen { probability: row.gauges.probability.unwrap_or(0.0), ..helm.take() },
+            None => metered(row, rate.bps()),
+        };
+        let [from, to] = self.step;
+        self.step = [to, to];
+        let mean_bps = match &mut self.sendable {
+            Some(sendable) if to > from => sendable.bits_until(to) / to.since(from).secs_f64(),
+            _ => rate.bps_f64(),
         };
         let Completed { exchanges, response_s } = std::mem::take(&mut self.completed);
         let hosts = (observed.connections.iter().sum(), observed.under_way.iter().sum(), exchanges, response_s);
-        (counts(&seen), hosts)
+        (counts(&seen), hosts, (mean_bps, rate.bps()))
     }
 }
 
@@ -112,7 +129,7 @@ pub struct Shared {
 }
 
 /// What was seen of a step.
-pub type Passed = (Counts, Hosts);
+pub type Passed = (Counts, Hosts, Rates);
 
 /// Lets everything happen that does before the instant `until_ns`. Returns what happened since this was asked last;
 /// nothing if the run is over. A fault of a law ends it.
@@ -159,7 +176,7 @@ impl Stepped {
 impl Stepped {
     /// Begins a run of the scenario in `text`, one direction of whose link `link` is looked at. Where `laws` are given,
     /// its discipline there is `steered`: by a probability if the list is empty, else by choice among these
-    /// disciplines, each of which is the forward discipline of a scenario's text.
+    /// disciplines, each of which is that of this direction of the only link of a scenario's text.
     #[new]
     #[pyo3(signature = (text, origin, link, way, laws=None))]
     #[expect(clippy::needless_pass_by_value, reason = "Python hands lists over by value")]
@@ -187,9 +204,11 @@ impl Stepped {
             .and_then(|is_held| if is_held { Ok(()) } else { Err(not_steered()) })
     }
 
-    /// Sets a parameter of a discipline from now on, as `Simulation::set` does.
-    fn set(&self, py: Python<'_>, link: &str, way: u8, name: &str, text: &str) -> PyResult<()> {
-        self.with(py, |held| held.run.with_dependent_mut(|_, simulation| simulation.set(link, way, name, text)))?
+    /// Sets parameters of a discipline from now on, as `Simulation::set_all` does.
+    #[expect(clippy::needless_pass_by_value, reason = "Python hands lists over by value")]
+    fn set(&self, py: Python<'_>, link: &str, way: u8, changes: Vec<(String, String)>) -> PyResult<()> {
+        let changes: Vec<(&str, &str)> = changes.iter().map(|(name, text)| (&**name, &**text)).collect();
+        self.with(py, |held| held.run.with_dependent_mut(|_, simulation| simulation.set_all(link, way, &changes)))?
             .map_err(|error| ScenarioError::new_err(error.to_string().trim_start_matches("override: ").to_owned()))
     }
 
@@ -220,7 +239,7 @@ fn begun(text: &str, origin: &str, link: &str, way: u8, chosen: Option<&[String]
             let mut laws = Vec::new();
             for text in chosen {
                 let resolved = resolve(&registry, text)?;
-                let qdisc = &resolved.scenario().map_err(crate::refused)?.links[0].qdiscs[0];
+                let qdisc = &resolved.scenario().map_err(crate::refused)?.links[0].qdiscs[usize::from(way > 0)];
                 laws.push((qdisc.entry.clone(), qdisc.values.clone()));
             }
             let given = Arc::clone(&found);
@@ -235,6 +254,7 @@ fn begun(text: &str, origin: &str, link: &str, way: u8, chosen: Option<&[String]
     let at = scenario.links.iter().position(|known| known.name == link).filter(|_| way < 2);
     let at = at.ok_or_else(|| ScenarioError::new_err(format!("link: {link}: expected one of {}", names())))?;
     let port = Port::new(at as u16, way);
+    let sendable = scenario.links[at].sendable(usize::from(way), scenario.seed);
     let made = || {
         let mut run = Run::new(scenario, |scenario| Simulation::new(scenario));
         run.with_dependent_mut(|_, simulation| simulation.start_measuring());
@@ -245,7 +265,7 @@ fn begun(text: &str, origin: &str, link: &str, way: u8, chosen: Option<&[String]
     if chosen.is_some() && helm.is_none() {
         return Err(ScenarioError::new_err(format!("link: {link}: expected a discipline that is {HELD}")));
     }
-    Ok(Held { run, port, helm, completed: Completed::default() })
+    Ok(Held { run, port, helm, completed: Completed::default(), sendable, step: [Time::ZERO; 2] })
 }
 
 /// Brings a policy, for scenarios that name the file `path`, as `bring_library` brings a law. `made` is called for each

@@ -37,7 +37,7 @@ use crate::scenario::{Link, QdiscSpec, ToldRate};
 use crate::section::{Entry, Section};
 use crate::units;
 use crate::written::{Fields, Written};
-use aqm::changes::{Changes, Condition, mean_bps};
+use aqm::changes::{Changes, Condition, Sendable, mean_bps};
 use aqm::param::Length;
 use aqm::qdisc::fifo::Limit;
 use aqm::registry::Site;
@@ -299,11 +299,20 @@ impl Link {
 
     /// Its mean rate from `from` until `to`, bits a second.
     pub fn mean_bps(&self, side: usize, seed: u64, from: Time, to: Time) -> f64 {
-        let start = Condition { rate: self.rates[side], delay: self.delays[side] };
         match self.changes(side, seed) {
-            Some(changes) => mean_bps(start, changes, from, to),
-            None => start.rate.bps_f64(),
+            Some(changes) => mean_bps(self.start(side), changes, from, to),
+            None => self.rates[side].bps_f64(),
         }
+    }
+
+    /// How much it can send, if that changes; else its rate says it.
+    pub fn sendable(&self, side: usize, seed: u64) -> Option<Sendable> {
+        self.changes(side, seed).map(|changes| Sendable::new(self.start(side), changes))
+    }
+
+    /// What it is like at the start of the run, one way.
+    fn start(&self, side: usize) -> Condition {
+        Condition { rate: self.rates[side], delay: self.delays[side] }
     }
 
     /// How it changes, one way. Both ways draw from the same stream, and so change together.

@@ -1,5 +1,6 @@
 """What an agent may do at a step: say a probability, set parameters, or choose among laws."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -7,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from gymnasium import spaces
 
-from aqmlab import units
+from aqmlab import engine, links, units
 from aqmlab.engine import Stepped, Tree
 from aqmlab.errors import BadInput
 from aqmlab.laws import brought
@@ -25,17 +26,30 @@ _UNITS = {"s": "s", "bytes": "b", "packets": "p", "bit/s": "bit", "Hz": "hz", "%
 _EXAMPLE = '{"target": ("1ms", "50ms", "log")}'
 
 
+Whole = frozenset[str]
+"""Parameters of a discipline that are whole numbers without a unit."""
+
+Laws = Sequence[tuple[str, Tree]]
+"""Words for laws, and the disciplines that they stand for."""
+
+MOST_CORNERS = 256
+"""So many corners of the ranges of parameters are tried, all of eight parameters; of more only the outermost two."""
+
+
 class Action(Protocol):
     """What an agent may do."""
 
     space: spaces.Space[Any]
-    laws: list[Source] | None
+    laws: Laws | None
     """Laws to choose among; none where a probability is said; None where the scenario's discipline stays."""
     values: dict[str, float | str]
     """What was last done, for people."""
 
-    def begin(self, run: Stepped) -> None:
-        """Takes over a run at its start."""
+    def check(self, run: Stepped, whole: Whole) -> None:
+        """Tries in a run that nobody uses what an agent may do; raises `BadInput` where it cannot be done."""
+
+    def begin(self, whole: Whole) -> None:
+        """Forgets what was done, at the start of a run."""
 
     def read(self, action: Any) -> Any:
         """What an agent says, for `apply`; raises `BadInput` where it is no action."""
@@ -50,10 +64,13 @@ class Probability:
     def __init__(self, scale: Range) -> None:
         self.range = scale
         self.space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (1,), np.float32)
-        self.laws: list[Source] | None = []
+        self.laws: Laws | None = ()
         self.values: dict[str, float | str] = {PROBABILITY_NAME: 0.0}
 
-    def begin(self, run: Stepped) -> None:
+    def check(self, run: Stepped, whole: Whole) -> None:
+        """Any probability can be said."""
+
+    def begin(self, whole: Whole) -> None:
         """Nothing is signalled before the first action."""
         self.values = {PROBABILITY_NAME: 0.0}
 
@@ -74,15 +91,20 @@ class Parameters:
     def __init__(self, ranges: Mapping[str, tuple[Range, str]], link: str, way: int) -> None:
         self.ranges, self.link, self.way = ranges, link, way
         self.space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (len(ranges),), np.float32)
-        self.laws: list[Source] | None = None
+        self.laws: Laws | None = None
         self.values: dict[str, float | str] = {}
+        self._whole: Whole = frozenset()
 
-    def begin(self, run: Stepped) -> None:
-        """Tries both ends of every range, so that what cannot be set is said before anything runs."""
-        for name, (scale, unit) in self.ranges.items():
-            for end in (scale.high, scale.low):
-                run.set(self.link, self.way, name, _written(end, unit))
-        self.values = {name: _written(scale.low, unit) for name, (scale, unit) in self.ranges.items()}
+    def check(self, run: Stepped, whole: Whole) -> None:
+        """Tries the ends of the ranges, each with each, so that what cannot be set is said before anything runs."""
+        ends = [((name, scale.low), (name, scale.high)) for name, (scale, _) in self.ranges.items()]
+        corners = itertools.product(*ends) if 2 ** len(ends) <= MOST_CORNERS else zip(*ends, strict=True)
+        for corner in corners:
+            run.set(self.link, self.way, {name: self._written(name, end, whole) for name, end in corner})
+
+    def begin(self, whole: Whole) -> None:
+        """The scenario's values stand before the first action."""
+        self.values, self._whole = {}, whole
 
     def read(self, action: Any) -> list[float]:
         """A number for each parameter."""
@@ -90,23 +112,32 @@ class Parameters:
 
     def apply(self, run: Stepped, said: list[float]) -> None:
         """Sets the parameters to the values that the numbers stand for."""
-        for (name, (scale, unit)), number in zip(self.ranges.items(), said, strict=True):
-            written = _written(scale.value(number), unit)
-            if written != self.values[name]:
-                run.set(self.link, self.way, name, written)
-                self.values[name] = written
+        written = {
+            name: self._written(name, scale.value(number), self._whole)
+            for (name, (scale, _)), number in zip(self.ranges.items(), said, strict=True)
+        }
+        if written != self.values:
+            run.set(self.link, self.way, written)
+            self.values = {**written}
+
+    def _written(self, name: str, value: float, whole: Whole) -> str:
+        unit = self.ranges[name][1]
+        return str(round(value)) if name in whole and not unit else _written(value, unit)
 
 
 class Choice:
     """A number says which of several laws decides."""
 
-    def __init__(self, names: Sequence[str], laws: list[Source]) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
         self.names = names
         self.space: spaces.Space[Any] = spaces.Discrete(len(names))
-        self.laws: list[Source] | None = laws
+        self.laws: Laws | None = [(name, words.parse(brought.spelled(name))) for name in names]
         self.values: dict[str, float | str] = {"law": names[0]}
 
-    def begin(self, run: Stepped) -> None:
+    def check(self, run: Stepped, whole: Whole) -> None:
+        """The engine has said which are no laws."""
+
+    def begin(self, whole: Whole) -> None:
         """The first decides before the first action."""
         self.values = {"law": self.names[0]}
 
@@ -160,7 +191,7 @@ def read(asked: ActionLike, link: str, way: int) -> Action:
         return Probability(scale)
     if not isinstance(asked, Sequence) or len(asked) < 2 or not all(isinstance(item, str) for item in asked):
         raise BadInput(f"action: {asked!r}: expected two or more laws to choose among, as in ['pie', 'codel']")
-    return Choice(list(asked), [_law(item) for item in asked])
+    return Choice(list(asked))
 
 
 def _range(name: str, item: Any) -> tuple[Range, str]:
@@ -185,10 +216,16 @@ def _written(value: float, unit: str) -> str:
     return f'"{value:.12g}{_UNITS[unit]}"' if unit else f"{value:.12g}"
 
 
-def _law(spec: str) -> Source:
-    """A scenario whose forward discipline is this law."""
-    qdisc = words.parse(brought.spelled(spec))
-    return Source({"link": {"rate": "1gbit", "qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}, "action")
+def before(link: Tree, qdisc: Tree, origin: str) -> Source:
+    """A scenario of one link, as a resolved one has it, with this discipline both ways."""
+    tree = {links.ONE: {**link, "qdisc": qdisc, "reverse_qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}
+    return Source(tree, origin)
+
+
+def whole_numbers(qdisc: Tree) -> Whole:
+    """The parameters of a discipline of a resolved scenario that are whole numbers."""
+    rows = {str(row["name"]): row for row in (*engine.disciplines(), *brought.disciplines())}
+    return frozenset(param["name"] for param in rows[qdisc["kind"]]["params"] if param["kind"] == "integer")
 
 
 KEPT = ("limit", "ecn", "capacity")

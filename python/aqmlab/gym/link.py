@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -10,11 +10,11 @@ from gymnasium import spaces
 
 from aqmlab import arguments, links, toml_text, units
 from aqmlab.engine import Passed, Stepped
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.gym import actions, measures
 from aqmlab.gym.actions import ActionLike
-from aqmlab.gym.measures import Hosts, RewardLike
-from aqmlab.laws import brought, observed
+from aqmlab.gym.measures import RewardLike
+from aqmlab.laws import brought, interpreted, observed
 from aqmlab.laws.observed import Eyes, Seen
 from aqmlab.scenario import ScenarioLike, Source
 from aqmlab.scenario import read as read_scenario
@@ -31,9 +31,28 @@ OF_HOSTS: Mapping[str, int] = {"connections": 0, "exchanges": 1}
 """What no law can see, by its place in `Hosts`: n connections that are not over, or n exchanges and transfers under
 way, as n / (n + 20)."""
 
+OF_EPISODES: Mapping[str, str] = {
+    "duration": "the argument duration",
+    "warmup": "the argument warmup",
+    "cooldown": "no such key, as an episode has none",
+    "seed": "that of reset",
+}
+"""Keys of scenarios that an episode has in its own way."""
+
 _SEEDS = 2**31
 LARGEST_SEED = 2**63 - 1
 """That a scenario can have."""
+
+
+class Prepared(NamedTuple):
+    """A scenario whose discipline can be steered."""
+
+    text: str
+    origin: str
+    laws: list[str] | None
+    """Laws to choose among, each as the discipline of a scenario of this link."""
+    whole: actions.Whole
+    """Parameters of the scenario's own discipline that are whole numbers."""
 
 
 class Link(gymnasium.Env[Any, Any]):
@@ -47,6 +66,7 @@ class Link(gymnasium.Env[Any, Any]):
     - `action` is "probability", parameters with ranges, or a list of laws to choose among.
     - `reward` is a measure, weights of measures, or a function of all measures of a step.
     - `link` and `way` ("forward" or "reverse") say which discipline is steered; by default the first link's, forward.
+    - `allow_code=True` lets the scenarios name laws in files, whose code then runs in this process.
 
     Observations are vectors of numbers from 0 to 1, the newest step first. An episode ends by truncation. The seed of
     `reset` is that of the scenario; without one, seeds follow from the last that was given. The guide has all names
@@ -70,12 +90,13 @@ class Link(gymnasium.Env[Any, Any]):
         reward: RewardLike | None = None,
         link: str | None = None,
         way: str = "forward",
+        allow_code: bool = False,
     ) -> None:
         if way not in links.WAYS:
             raise BadInput(f"way: {way!r}: expected forward or reverse")
         self._arguments: dict[str, Any] = {
             "set": set, "step": step, "warmup": warmup, "duration": duration, "observe": observe, "windows": windows,
-            "action": action, "reward": reward, "link": link, "way": way,
+            "action": action, "reward": reward, "link": link, "way": way, "allow_code": allow_code,
         }  # fmt: skip
         self._scenario = scenario
         self.way = links.WAYS.index(way)
@@ -98,13 +119,15 @@ class Link(gymnasium.Env[Any, Any]):
         self.reward = measures.reward(DEFAULT_REWARD if reward is None else reward)
 
         changes = arguments.changes(set, "set")
+        for key, expected in OF_EPISODES.items():
+            if key in changes:
+                raise BadInput(f"set: {key}: an episode does not take the scenario's; expected {expected}")
         sources = _sources(scenario, changes)
         self.link = link if link is not None else next(iter(links.of(sources[0].tree)))
         self.action = actions.read(action, self.link, self.way)
         if self.action.laws is not None:
             self._check_steered(changes, sources[0].tree)
         brought.allow_set(changes)
-        self._laws = None if self.action.laws is None else [law.resolve().toml for law in self.action.laws]
         self._scenarios = [self._prepared(source) for source in sources]
 
         size = windows * (len(names) - len(self._of_hosts)) + len(self._of_hosts)
@@ -115,7 +138,9 @@ class Link(gymnasium.Env[Any, Any]):
         self._ahead: Passed | None = None
         for number in range(len(self._scenarios)):
             # What cannot be run or steered is said now.
-            self._begun(number, 1).close()
+            run = self._begun(number, 1)
+            self.action.check(run, self._scenarios[number].whole)
+            run.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its arguments and where its random numbers are, unless an episode is under way."""
@@ -137,8 +162,7 @@ class Link(gymnasium.Env[Any, Any]):
                     f"{', '.join(actions.KEPT)}, or an action that sets its parameters"
                 )
 
-    def _prepared(self, source: Source) -> tuple[str, str]:
-        """The text of a scenario whose discipline can be steered, and where it comes from."""
+    def _prepared(self, source: Source) -> Prepared:
         tree = source.tree
         if self.link not in links.of(tree):
             raise BadInput(f"link: {self.link!r}: expected one of {', '.join(links.of(tree))}, of {source.origin}")
@@ -150,18 +174,23 @@ class Link(gymnasium.Env[Any, Any]):
                 f"{source.origin}: traffic: asks for a load; expected its users, which aqmlab calibrate finds"
             )
         found = read_scenario(resolved.toml)
-        if self.action.laws is not None:
-            link = links.of(found.tree)[self.link]
-            key = QUEUES[self.way] if QUEUES[self.way] in link else QUEUES[0]
-            place = f"{links.key(found.tree, self.link)}.{QUEUES[self.way]}"
-            found = found.with_changes({place: actions.steered(link[key])})
-        return toml_text.dumps(found.tree), source.origin
+        link = links.of(found.tree)[self.link]
+        own = link[QUEUES[self.way]]
+        if self.action.laws is None:
+            return Prepared(resolved.toml, source.origin, None, actions.whole_numbers(own))
+        place = f"{links.key(found.tree, self.link)}.{QUEUES[self.way]}"
+        steered = found.with_changes({place: actions.steered(own)})
+        laws = [_law(name, actions.before(link, law, source.origin)) for name, law in self.action.laws]
+        return Prepared(toml_text.dumps(steered.tree), source.origin, laws, frozenset())
 
     def _begun(self, number: int, seed: int) -> Stepped:
-        text, origin = self._scenarios[number]
+        text, origin, laws, whole = self._scenarios[number]
         text = toml_text.dumps({**toml_text.loads(text, origin), "seed": seed})
-        run = Stepped(text, origin, self.link, self.way, self._laws)
-        self.action.begin(run)
+        try:
+            run = Stepped(text, origin, self.link, self.way, laws)
+        except Misbehaved as error:
+            raise interpreted.with_place(error) from None
+        self.action.begin(whole)
         return run
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -189,14 +218,26 @@ class Link(gymnasium.Env[Any, Any]):
         self._eyes.begin()
         self._ahead = None
         self._now_ns, self._end_ns = self.warmup_ns, self.warmup_ns + self.duration_ns
-        # Of the warm-up the last steps are seen.
-        steps = min(self.windows - 1, self.warmup_ns // self.step_ns)
-        passed = self._run.advance(self.warmup_ns - steps * self.step_ns)
+        # Of the warm-up the last whole steps are seen, and nothing of what is before them.
+        steps = min(self.windows, self.warmup_ns // self.step_ns)
+        passed = self._passed(self._run, self.warmup_ns - steps * self.step_ns)
         for left in range(steps - 1, -1, -1):
+            passed = self._passed(self._run, self.warmup_ns - left * self.step_ns)
             self._eyes.look(Seen(*passed[0]))
-            passed = self._run.advance(self.warmup_ns - left * self.step_ns)
-        seen, hosts = Seen(*passed[0]), passed[1]
-        return self._look(seen, hosts), {"time_s": self._now_ns * 1e-9, "scenario": number, "seed": scenario_seed}
+        info = {"time_s": self._now_ns * 1e-9, "scenario": number, "seed": scenario_seed}
+        return self._observation(passed), info
+
+    def _passed(self, run: Stepped, until_ns: int) -> Passed:
+        """Lets a run pass."""
+        try:
+            return run.advance(until_ns)
+        except Misbehaved as error:
+            raise self._ended_by(error) from None
+
+    def _ended_by(self, error: Misbehaved) -> Misbehaved:
+        """A law that misbehaves ends the episode."""
+        self.close()
+        return interpreted.with_place(error)
 
     def said(self, action: Any) -> Any:
         """What the agent says, for `begin`; raises `BadInput` where it is no action. Nothing is done yet."""
@@ -212,7 +253,10 @@ class Link(gymnasium.Env[Any, Any]):
         Whoever calls this lets it pass, and hands what was seen to `passed` before the next `step`.
         """
         assert self._run is not None, "`said` comes first"
-        self.action.apply(self._run, said)
+        try:
+            self.action.apply(self._run, said)
+        except Misbehaved as error:
+            raise self._ended_by(error) from None
         self._now_ns += self.step_ns
         return self._run, self._now_ns
 
@@ -228,23 +272,34 @@ class Link(gymnasium.Env[Any, Any]):
         words.
         """
         if self._ahead is None:
-            run, until_ns = self.begin(self.said(action))
-            self._ahead = run.advance(until_ns)
-        (counts, hosts), self._ahead = self._ahead, None
+            self._ahead = self._passed(*self.begin(self.said(action)))
+        passed, self._ahead = self._ahead, None
+        counts, hosts, rates = passed
         seen = Seen(*counts)
-        found = measures.of(seen, hosts, self.step_s)
+        self._eyes.look(seen)
+        found = measures.of(seen, hosts, rates, self.step_s)
         info = {**found, "time_s": self._now_ns * 1e-9, "scenario": self._chosen, "action": dict(self.action.values)}
         reward = measures.checked(self.reward(found))
-        return self._look(seen, hosts), reward, False, self._now_ns >= self._end_ns, info
+        return self._observation(passed), reward, False, self._now_ns >= self._end_ns, info
 
-    def _look(self, seen: Seen, hosts: Hosts) -> Any:
-        return self._eyes.look(seen, [hosts[at] / (hosts[at] + HALF) for at in self._of_hosts])
+    def _observation(self, passed: Passed) -> Any:
+        _, hosts, _ = passed
+        return self._eyes.seen([hosts[at] / (hosts[at] + HALF) for at in self._of_hosts])
 
     def close(self) -> None:
         """Ends the episode; its memory is free."""
+        self._ahead = None
         if self._run is not None:
             self._run.close()
             self._run = None
+
+
+def _law(name: str, source: Source) -> str:
+    """A law before this link, as the text of a scenario."""
+    try:
+        return source.resolve().toml
+    except BadInput as error:
+        raise BadInput(f"action: {name}: {error}") from None
 
 
 def _sources(scenario: ScenarioLike | Sequence[ScenarioLike], changes: Mapping[str, Any]) -> list[Source]:

@@ -11,6 +11,9 @@ from aqmlab.laws.observed import Seen
 Hosts = tuple[int, int, int, float]
 """Connections, exchanges under way, exchanges completed in the step, and the sum of their response times in seconds."""
 
+Rates = tuple[float, int]
+"""What the link could send in the mean of the step, and can at its end, bits a second."""
+
 Reward = Callable[[Mapping[str, float]], float]
 RewardLike = str | Mapping[str, float] | Reward
 
@@ -32,17 +35,18 @@ MEASURES: Mapping[str, str] = {
 """What each measure is, by name."""
 
 
-def of(seen: Seen, hosts: Hosts, step_s: float) -> dict[str, float]:
+def of(seen: Seen, hosts: Hosts, rates: Rates, step_s: float) -> dict[str, float]:
     """All measures of a step of so many seconds, in their order."""
-    offered, delivered, delivered_bytes, dropped, marked, _, queue_bytes, wait_sum, wait_max, rate, probability = seen
+    offered, delivered, delivered_bytes, dropped, marked, _, queue_bytes, wait_sum, wait_max, _, probability = seen
+    mean_bps, present_bps = rates
     connections, under_way, completed, response_s = hosts
     arrived = offered or 1
     return {
-        "utilisation": 8.0 * delivered_bytes / (rate * step_s) if rate else 0.0,
+        "utilisation": 8.0 * delivered_bytes / (mean_bps * step_s) if mean_bps else 0.0,
         "rate_mbps": 8e-6 * delivered_bytes / step_s,
         "wait_ms": wait_sum * 1e-6 / (delivered or 1),
         "wait_max_ms": wait_max * 1e-6,
-        "backlog_ms": 8e3 * queue_bytes / (rate or 1),
+        "backlog_ms": 8e3 * queue_bytes / (present_bps or 1),
         "losses": dropped / arrived if dropped < arrived else 1.0,
         "marks": marked / arrived if marked < arrived else 1.0,
         "probability": probability,

@@ -113,16 +113,25 @@ class Eyes:
         """Forgets what was seen: steps before the first are all zero."""
         self._steps[:] = 0.0
 
-    def look(self, seen: Seen, more: Sequence[float] = ()) -> "Vector":
-        """Sees a step: a vector of `windows` times the quantities, in their order, and `more` behind them."""
+    def look(self, seen: Seen) -> "Vector":
+        """Sees a step: a vector of `windows` times the quantities, in their order. It changes with the next step."""
         steps, count = self._steps, len(self._quantities)
         if count < len(steps):
             steps[count:] = steps[:-count]
         steps[:count] = [quantity(seen, self.step_s) for quantity in self._quantities]
+        return steps
+
+    def seen(self, more: Sequence[float] = ()) -> "Vector":
+        """What was seen, and `more` behind it; a vector of its own."""
         if not more:
-            return steps.copy()
-        found: Vector = self._joined((steps, more))
+            return self._steps.copy()
+        found: Vector = self._joined((self._steps, more))
         return found
+
+    @property
+    def row(self) -> "Vector":
+        """What is seen, at any time, as the one row of a matrix."""
+        return self._steps.reshape(1, -1)
 
 
 SCALES = ("linear", "log", "square")
