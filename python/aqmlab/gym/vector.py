@@ -6,8 +6,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from aqmlab import arguments, engine
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.gym.link import Link
+from aqmlab.laws import interpreted
 from aqmlab.runs import runner
 
 _NOTHING: dict[str, Any] = {}
@@ -40,30 +41,52 @@ class ThreadedVector(SyncVectorEnv[Any, Any]):
     def step(self, actions: Any) -> Any:
         """As Gymnasium's vector environments do; simulated time passes in threads.
 
-        Where one of the actions is none, `BadInput` is raised before any link has moved.
+        Where one of the actions is none, `BadInput` is raised before any link has moved. Whatever else is raised ends
+        the episodes of all links: some of them have moved, and others not.
         """
         links = [link for link in self.envs if isinstance(link, Link)]
         actions = _one_each(actions, len(links))
-        observations, infos = np.empty_like(self._observations), [_NOTHING] * len(links)
-        batch, over = self._crew.batch(), self._autoreset_envs.tolist()
+        is_next = self.autoreset_mode == AutoresetMode.NEXT_STEP
+        over = self._autoreset_envs.tolist() if is_next else [False] * len(links)
         said = [None if over[number] else link.said(actions[number]) for number, link in enumerate(links)]
+        try:
+            return self._passed(links, actions, said, over) if is_next else self._passed_first(links, actions, said)
+        except BaseException as error:
+            for link in links:
+                link.close()
+            if isinstance(error, Misbehaved):
+                raise interpreted.with_place(error) from None
+            raise
+
+    def _passed(self, links: list[Link], actions: Any, said: list[Any], over: list[bool]) -> Any:
+        """A step in which links whose episode is over begin another one, in place of what they would do."""
+        observations, infos = np.empty_like(self._observations), [_NOTHING] * len(links)
+        batch = self._crew.batch()
         for number, link in enumerate(links):
             if not over[number]:
                 batch.begin(number, *link.begin(said[number]))
-        if self.autoreset_mode != AutoresetMode.NEXT_STEP:
-            for number, passed in batch.passed():
-                links[number].passed(passed)
-            return super().step(actions)
         for number, passed in batch.passed():
             links[number].passed(passed)
             found = links[number].step(actions[number])
-            observations[number], self._rewards[number], _, self._truncations[number], infos[number] = found
+            self._env_obs[number], self._rewards[number], _, self._truncations[number], infos[number] = found
         for number, link in enumerate(links):
             if over[number]:
-                observations[number], infos[number] = link.reset()
+                self._env_obs[number], infos[number] = link.reset()
                 self._rewards[number], self._truncations[number] = 0.0, False
+        # Gymnasium's `reset` answers these of links that it does not reset.
+        for number, seen in enumerate(self._env_obs):
+            observations[number] = seen
         self._autoreset_envs = self._truncations.copy()
         return observations, self._rewards.copy(), self._terminations.copy(), self._truncations.copy(), _of_all(infos)
+
+    def _passed_first(self, links: list[Link], actions: Any, said: list[Any]) -> Any:
+        """A step of Gymnasium's own, whose simulated time has passed before."""
+        batch = self._crew.batch()
+        for number, link in enumerate(links):
+            batch.begin(number, *link.begin(said[number]))
+        for number, passed in batch.passed():
+            links[number].passed(passed)
+        return super().step(actions)
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise BadInput("environments in threads cannot be pickled; expected a function that makes them")
