@@ -167,6 +167,19 @@ def test_the_network_in_the_file_is_the_layers():
         assert learnt.act(observation) == pytest.approx(np.clip(expected, -1, 1), abs=1e-5)
 
 
+def test_a_policy_in_a_queue_answers_as_it_does_for_an_observation(saved):
+    """To the last bit, though its memory is bound to the network's."""
+    learnt = Policy.load(saved)
+    asked = [learnt._network.asked() for _ in range(2)]
+    rng, eyes = np.random.default_rng(1), observed.Eyes(0.01, learnt.about.observe, learnt.about.windows)
+    for step in range(50):
+        counts = (*(int(number) for number in rng.integers(0, 10_000, 9)), 20_000_000, float(rng.uniform()))
+        eyes.look(observed.Seen(*counts))
+        expected = learnt.about.action.value(learnt._network.answer(eyes.seen()))
+        assert asked[0](counts) == expected and (step or asked[1](counts) == expected)
+    assert asked[1](counts) != expected, "each queue has eyes of its own"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -223,7 +236,7 @@ def test_what_is_no_policy_is_refused(saved, tmp_path):
 
 def test_a_policy_that_fails_names_itself(saved, monkeypatch):
     class Broken(policy.Network):
-        def answer(self, observation):
+        def _bound(self, row):
             raise KeyError("weights")
 
     monkeypatch.setattr(policy, "Network", Broken)

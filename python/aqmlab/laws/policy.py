@@ -7,13 +7,17 @@ of each; onnxruntime reckons it, on one thread.
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aqmlab import engine
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.laws.observed import MOST_WINDOWS, QUANTITIES, Eyes, Range, Seen, check_names, check_windows
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 ENDING = ".onnx"
 EXTRA = 'pip install "aqmlab[gym]"'
@@ -131,7 +135,8 @@ class Network:
         shape = [1, self.about.size]
         if len(inputs) != 1 or inputs[0].type != "tensor(float)" or inputs[0].shape != shape or len(outputs) != 1:
             raise BadInput(f"{where}: expected one input of shape {shape}, floats, and one output")
-        self._input = inputs[0].name
+        self._input, self._output = inputs[0].name, outputs[0].name
+        self._answers_one = outputs[0].type == "tensor(float)" and outputs[0].shape == [1, 1]
 
     def answer(self, observation: Any) -> float:
         """The action for an observation, a vector of float32."""
@@ -142,11 +147,33 @@ class Network:
         """What decides in one queue: it has eyes of its own."""
         found = self.about
         eyes = Eyes(found.step_ns * 1e-9, found.observe, found.windows)
+        answer: Callable[[], float] | None = None
 
         def ask(counts: tuple[Any, ...]) -> float:
-            return found.action.value(self.answer(eyes.look(Seen(*counts))))
+            nonlocal answer
+            eyes.look(Seen(*counts))
+            if answer is None:  # of many queues most are never asked
+                answer = self._bound(eyes.row)
+            return found.action.value(answer())
 
         return ask
+
+    def _bound(self, row: "npt.NDArray[np.float32]") -> Callable[[], float]:
+        """What answers for the observation that stands in a row, as `answer` does, in half of the time."""
+        import numpy as np  # commands begin without it
+
+        if not self._answers_one:
+            return lambda: self.answer(row)
+        said, binding = np.zeros((1, 1), np.float32), self._session.io_binding()
+        binding.bind_input(self._input, "cpu", 0, np.float32, row.shape, row.ctypes.data)
+        binding.bind_output(self._output, "cpu", 0, np.float32, said.shape, said.ctypes.data)
+        run = partial(self._session.run_with_iobinding, binding)
+
+        def answer(seen: "npt.NDArray[np.float32]" = row) -> float:  # the network reads its memory
+            run()
+            return float(said.item())
+
+        return answer
 
 
 def bring(content: bytes, path: Path, sha256: str) -> dict[str, Any]:

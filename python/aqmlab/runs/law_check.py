@@ -44,7 +44,11 @@ class Link:
         return f"a link of {self.rate} and limit {self.limit}"
 
 
-LINKS = (Link("10mbit", "60p"), Link("10mbit", "1000p"), Link("10gbit", "1000p"), Link("64kbit", "1000p", 8_000))
+SLOWEST = Link("64kbit", "1000p", 8_000)
+SLOWEST_OF_POLICIES = Link("640kbit", "1000p", 8_000)
+"""In place of it, for policies under fair queueing. These are asked at each step while packets wait: waits of a minute
+in many queues were a hundred thousand answers a trace, most of a check. Alone a policy has waits of a minute too."""
+LINKS = (Link("10mbit", "60p"), Link("10mbit", "1000p"), Link("10gbit", "1000p"), SLOWEST)
 """A queue that is often full, and one that hardly ever is; waits of microseconds, and of a minute and more."""
 TOTALS = ("offered", "taken", "lost", "refused", "marked", "ticks", "lost_when_idle", "reordered")
 """The counts that are added up over all traces."""
@@ -282,7 +286,8 @@ def _check(reporter: Reporter) -> None:
             else "alone and under fair queueing: packets are conserved, verdicts are verdicts, probabilities are from "
             "0 to 1"
         ),
-        f"links of {', '.join(dict.fromkeys(link.rate for link in LINKS))}",
+        f"links of {', '.join(dict.fromkeys(link.rate for link in LINKS))}"
+        + (f" (under fair queueing {SLOWEST_OF_POLICIES.rate})" if law.how == brought.POLICY else ""),
         "the same calls give the same answers",
         f"a full queue refused {totals['refused']:,} packets",
         f"it lost {totals['lost']:,} packets" + (f" and marked {totals['marked']:,}" if marks else ""),
@@ -313,9 +318,14 @@ def _traces(law: Brought, kinds: list[str]) -> Iterator[tuple[Json, Link, int]]:
     """Each discipline with the law, with each link and seed; where it marks, with ECN and without."""
     for kind in kinds:
         for ecn in ({}, {"ecn": True}) if law.rows[0]["marks"] else ({},):
-            for link in LINKS:
+            for link in _links(law, kind):
                 for seed in SEEDS:
                     yield {"kind": kind, **_named(law), **ecn}, link, seed
+
+
+def _links(law: Brought, kind: str) -> tuple[Link, ...]:
+    of_a_fair_policy = law.how == brought.POLICY and kind != law.name
+    return (*LINKS[:-1], SLOWEST_OF_POLICIES) if of_a_fair_policy else LINKS
 
 
 def _holds_with_other_values(reporter: Reporter) -> bool:
