@@ -180,6 +180,43 @@ def test_a_policy_in_a_queue_answers_as_it_does_for_an_observation(saved):
     assert asked[1](counts) != expected, "each queue has eyes of its own"
 
 
+WRAPPERS = {
+    "RescaleAction": lambda env: gymnasium.wrappers.RescaleAction(env, 0.0, 1.0),
+    "RescaleObservation": lambda env: gymnasium.wrappers.RescaleObservation(env, -1.0, 1.0),
+    "NormalizeObservation": gymnasium.wrappers.NormalizeObservation,
+    "FrameStackObservation": lambda env: gymnasium.wrappers.FrameStackObservation(env, 2),
+    "MaxAndSkipObservation": gymnasium.wrappers.MaxAndSkipObservation,
+    "StickyAction": lambda env: gymnasium.wrappers.StickyAction(env, 0.5),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*precision lowered by casting to float32")
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_a_policy_that_learnt_behind_a_wrapper_is_not_saved_without_it(name):
+    env = Link(SCENARIO)
+    wrapped = gymnasium.wrappers.TimeLimit(WRAPPERS[name](env), 10)
+    with pytest.raises(BadInput, match=f"^policy: {name} changes what the agent sees or does, and no law has it; exp"):
+        Policy.of(layers(env), wrapped)
+    # Rewards are nothing of a policy, and its answers are cut to their range anyway.
+    harmless = gymnasium.wrappers.ClipAction(
+        gymnasium.wrappers.NormalizeReward(gymnasium.make(NAME, scenario=SCENARIO))
+    )
+    Policy.of(layers(env), harmless)
+
+
+def test_a_model_that_has_normalised_observations_is_not_saved():
+    class VecNormalize:
+        pass
+
+    class Model(list):
+        def get_vec_normalize_env(self):
+            return VecNormalize()
+
+    env = Link(SCENARIO)
+    with pytest.raises(BadInput, match=r"^policy: VecNormalize changes what the agent sees or does"):
+        Policy.of(Model(layers(env)), env)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

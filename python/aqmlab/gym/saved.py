@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
 
@@ -26,6 +27,9 @@ OPSET, IR = 17, 9
 """Of ONNX: read by every onnxruntime since 1.13."""
 
 NAME = re.compile("[a-z_][a-z0-9_]*")
+
+BETWEEN = ("ObservationWrapper", "ActionWrapper", "FrameStackObservation", "MaxAndSkipObservation", "RepeatAction")
+"""Classes of wrappers between an agent and its link that change what it sees or does; not every Gymnasium has all."""
 
 
 class Policy:
@@ -51,11 +55,13 @@ class Policy:
 
         `model` is an agent of stable-baselines3 whose policy is a network of layers (PPO, A2C; without VecNormalize),
         which then does what is most likely, or a list of `Layer`. `name` is what the law is called. Raises `BadInput`
-        if a law could not see what the agent sees or do what it does, and where the model is none of these.
+        if a law could not see what the agent sees or do what it does, because a wrapper changes it or otherwise, and
+        where the model is none of these.
         """
         link = getattr(env, "unwrapped", env)
         if not isinstance(link, Link):
             raise BadInput(f"policy: {type(link).__name__}: expected the environment that it has learnt in, a Link")
+        _check_between(model, env)
         if not isinstance(link.action, Probability):
             raise BadInput("policy: a law answers with a probability; expected an environment with that action")
         unseen = [each for each in link.observe if each not in observed.QUANTITIES]
@@ -125,6 +131,24 @@ def save_policy(path: str | Path, model: Any, env: Any, *, name: str = "policy",
     made = Policy.of(model, env, name=name, **({"doc": doc} if doc else {}))
     made.save(path)
     return made
+
+
+def _check_between(model: Any, env: Any) -> None:
+    """Refuses what stands between an agent and its link, and will not stand between the policy and a queue."""
+    normalized = getattr(model, "get_vec_normalize_env", lambda: None)()
+    found = None if normalized is None else type(normalized).__name__
+    while isinstance(env, gymnasium.Wrapper) and found is None:
+        classes = [each.__name__ for each in type(env).__mro__]
+        spaces = [(each.observation_space, each.action_space) for each in (env, env.env)]
+        # An action is cut to its range anyway.
+        if "ClipAction" not in classes and (spaces[0] != spaces[1] or not set(BETWEEN).isdisjoint(classes)):
+            found = type(env).__name__
+        env = env.env
+    if found is not None:
+        raise BadInput(
+            f"policy: {found} changes what the agent sees or does, and no law has it; expected a model that has learnt "
+            f"without it"
+        )
 
 
 def _layers(model: Any) -> list[tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], str]]:
