@@ -154,6 +154,9 @@ class Incomplete(Misbehaved):
         super().__init__("; ".join(failure.message for failure in comparison.failed))
         self.comparison = comparison
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.comparison,)
+
 
 class Comparison:
     """A finished comparison folder."""

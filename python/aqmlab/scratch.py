@@ -29,7 +29,7 @@ class Folder:
         above = Path(tempfile.gettempdir()) if parent is None else parent
         _tidy_once(above)
         self.path, lock = _made(what, above)
-        self._end = weakref.finalize(self, _removed, self.path, lock)
+        self._end = weakref.finalize(self, _removed, self.path, lock, os.getpid())
 
     def remove(self) -> None:
         """Removes it now."""
@@ -81,8 +81,9 @@ def _made(what: str, above: Path) -> tuple[Path, int]:
             os.close(lock)
 
 
-def _removed(path: Path, lock: int) -> None:
-    shutil.rmtree(path, ignore_errors=True)
+def _removed(path: Path, lock: int, maker: int) -> None:
+    if os.getpid() == maker:  # a fork leaves it to the process that made it
+        shutil.rmtree(path, ignore_errors=True)
     os.close(lock)
 
 

@@ -62,6 +62,20 @@ def test_the_folder_of_a_killed_process_goes_and_that_of_a_living_one_stays(othe
     assert not dead.exists() and (alive / "queue.parquet").exists() and users.is_dir()
 
 
+def test_the_folder_of_a_process_stays_when_a_fork_of_it_ends(tmp_path):
+    program = (
+        "import os, sys, gc\nfrom pathlib import Path\nfrom aqmlab import scratch\n"
+        f"own = scratch.Folder('result', Path({str(tmp_path)!r}))\n"
+        "forked = os.fork()\nif not forked: sys.exit(0)\n"
+        "os.waitpid(forked, 0)\nforked = os.fork()\n"
+        "if not forked:\n    own = None\n    gc.collect()\n    os._exit(0)\n"
+        "os.waitpid(forked, 0)\nprint(own.path.is_dir())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout == "True\n" and list(tmp_path.iterdir()) == []
+
+
 def test_the_first_folder_of_a_process_tidies_up(others, tmp_path):
     dead = tmp_path / "aqmlab-calibration-abcdefgh.scratch"
     dead.mkdir()

@@ -1,5 +1,8 @@
+import copy
+import gc
 import importlib.util
 import json
+import pickle
 import tomllib
 
 import numpy as np
@@ -67,6 +70,21 @@ def test_a_result_without_a_folder_leaves_nothing_behind(base):
     assert folder.exists()
     del result
     assert not folder.exists()
+
+
+def test_a_result_without_a_folder_is_not_pickled_and_copied_with_its_folder(base, tmp_path):
+    result = aqmlab.run(base)
+    for what in (result, aqmlab.compare(base, "pfifo", "pi")):
+        with pytest.raises(
+            BadInput, match=r"a temporary folder, .* cannot be pickled; expected a run or comparison with"
+        ):
+            pickle.dumps(what)
+    folder, copied = result.folder, copy.deepcopy(result)
+    del result
+    gc.collect()
+    assert copied.folder == folder and folder.is_dir() and copied.queue.height > 0
+    kept = aqmlab.run(base, out=tmp_path / "out")
+    assert pickle.loads(pickle.dumps(kept)).digest == kept.digest == copied.digest
 
 
 def test_an_existing_folder_is_refused_before_anything_runs(base, tmp_path):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -30,6 +30,15 @@ class Temporary:
     def __init__(self) -> None:
         self._scratch = scratch.Folder("result")
         self.folder = self._scratch.path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise BadInput(
+            f"{self.folder}: a result in a temporary folder, which goes with its process, cannot be pickled; expected "
+            f"a run or comparison with out=, whose folder stays"
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Temporary":
+        return self
 
 
 class Result:

@@ -104,6 +104,9 @@ class Incomplete(Misbehaved):
         super().__init__("; ".join(f"{one.point}, seed {one.seed}: {one.message}" for one in found.failed))
         self.found = found
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.found,)
+
 
 @planning.uncollected()
 def read(file: str | Path, seeds: int | None = None, changes: Mapping[str, Any] | None = None) -> Sweep:
