@@ -3,6 +3,7 @@ lost. Needs the compiled engine."""
 
 import json
 import math
+import pickle
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -209,9 +210,29 @@ def test_a_file_that_never_ends_while_it_is_imported_is_refused(tmp_path, monkey
     assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL and signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
 
+@pytest.mark.parametrize("code", ["sys.exit(0)", "sys.exit('no')", "raise SystemExit(3)"])
+def test_a_file_that_ends_its_process_is_refused(tmp_path, capsys, code):
+    path = own(tmp_path)
+    path.write_text(f"import sys\n\n{code}\n{path.read_text()}")
+    assert cli.invoke(["explain", str(path)]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.startswith(f"aqmlab: {path}: SystemExit: ")
+    assert said.err.endswith(f"({path}:3); expected a file that can be imported\n")
+
+
+def test_what_a_file_prints_is_no_part_of_an_answer(tmp_path, capsys):
+    path = own(tmp_path)
+    path.write_text(f"print('here I am')\n{path.read_text()}")
+    assert cli.invoke(["explain", str(path), "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["name"] == "mine" and said.err == "here I am\n"
+
+
 @pytest.mark.parametrize(
     ("code", "said"),
     [
+        ("_Exit(0);", "ended its process with exit code 0 while it was loaded; expected a library that can be loaded"),
+        ("_Exit(1);", "ended its process with exit code 1 while it was loaded"),
         ("__builtin_trap();", "was ended by SIG(ILL|TRAP) while it was loaded; expected a library that can be loaded"),
         ("for (volatile int k = 0;;) k++;", "still runs 1 s after it was loaded"),
     ],
@@ -219,7 +240,7 @@ def test_a_file_that_never_ends_while_it_is_imported_is_refused(tmp_path, monkey
 @pytest.mark.parametrize("where", ["int aqmlab_law_table", "__attribute__((constructor)) static int begins"])
 def test_a_library_that_breaks_or_never_ends_while_it_is_loaded_is_refused(tmp_path, monkeypatch, code, said, where):
     monkeypatch.setattr(patience, "LOADING_S", 1.0)
-    (tmp_path / "bad.c").write_text(f"{where}(void) {{ {code} return 0; }}\n")
+    (tmp_path / "bad.c").write_text(f"#include <stdlib.h>\n{where}(void) {{ {code} return 0; }}\n")
     made = library("bad", tmp_path, source=tmp_path / "bad.c")
     with pytest.raises(BadInput, match=f"bad.so: {said}"):
         brought.of_file(made)
@@ -245,6 +266,8 @@ def test_a_law_that_misbehaves_is_named_and_loses_no_finished_run(link, tmp_path
         assert "ZeroDivisionError" in str(failed.value) and "mine.py:14" in str(failed.value)
     assert (out / "pfifo/manifest.json").exists()
     assert list(failed.value.comparison) == ["pfifo"]
+    again = pickle.loads(pickle.dumps(failed.value))
+    assert str(again) == str(failed.value) and list(again.comparison) == ["pfifo"]
 
 
 @pytest.mark.parametrize("reps", [1, 2])

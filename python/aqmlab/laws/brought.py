@@ -5,6 +5,7 @@ what a scenario names; in Python `allow_code`, for that call alone. A file is re
 read, and goes by its digest from then on.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -318,7 +319,8 @@ def declaration(content: bytes, path: Path) -> Declaration:
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
     try:
-        with patience.ends_in_time(path):
+        # Whatever it prints is no answer of a command.
+        with patience.ends_in_time(path), contextlib.redirect_stdout(sys.stderr):
             exec(compile(content, str(path), "exec"), module.__dict__)
     except BadInput as error:
         if str(path) in str(error):
@@ -327,7 +329,7 @@ def declaration(content: bytes, path: Path) -> Declaration:
         raise BadInput(f"{path}:{lines[-1]}: {error}" if lines else f"{path}: {error}") from None
     except SyntaxError as error:
         raise BadInput(f"{path}:{error.lineno}: {error.msg}; expected Python") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BadInput(f"{path}: {interpreted.told(error)}; expected a file that can be imported") from None
     own = [
         vars(item)["__aqmlab_law__"]

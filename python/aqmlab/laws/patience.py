@@ -15,14 +15,20 @@ from aqmlab.errors import BadInput
 LOADING_S = 30.0
 """How long the file of a law may take to be imported or loaded."""
 
-_TRIAL = """
+_LOADED = b"the library was loaded"
+_TRIAL = f"""
 import ctypes, sys
-library = ctypes.CDLL(sys.argv[1])
-for name in ("aqmlab_law_table", "aqmlab_discipline_table"):
-    if hasattr(library, name):
-        getattr(library, name)()
+try:
+    library = ctypes.CDLL(sys.argv[1])
+    for name in ("aqmlab_law_table", "aqmlab_discipline_table"):
+        if hasattr(library, name):
+            getattr(library, name)()
+except OSError:
+    pass  # what is wrong with it, the engine says
+print({_LOADED.decode()!r})
 """
-"""Runs the constructors of a library, and the function that answers its table, of a law or of a discipline."""
+"""Runs the constructors of a library, and the function that answers its table, of a law or of a discipline. The words
+say that none of these has ended the process."""
 
 
 class _TookTooLongError(BaseException):
@@ -86,3 +92,8 @@ def try_library(copy: str, path: Path) -> None:
     if done.returncode < 0:
         how = signal.Signals(-done.returncode).name
         raise BadInput(f"{path}: was ended by {how} while it was loaded; expected a library that can be loaded")
+    if _LOADED not in done.stdout:
+        raise BadInput(
+            f"{path}: ended its process with exit code {done.returncode} while it was loaded; expected a library that "
+            f"can be loaded"
+        )
