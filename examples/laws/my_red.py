@@ -68,9 +68,6 @@ class MyRed:
         if self.is_outside(packet):
             self.count = OUTSIDE
             return aqmlab.PASS
-        if self.average >= self.high:
-            self.count = min(self.count, 0)
-            return aqmlab.DROP + (aqmlab.OVERLOAD if packet.may_mark else aqmlab.FORCED)
         if self.count == OUTSIDE:
             self.count = 1
             return aqmlab.PASS
@@ -82,12 +79,13 @@ class MyRed:
         if self.probability < room and packet.uniform() * room >= self.probability:
             return aqmlab.PASS
         self.count = 0
+        if self.average >= self.high:
+            return aqmlab.DROP + (aqmlab.OVERLOAD if packet.may_mark else aqmlab.FORCED)
         return aqmlab.SIGNAL
 
     def on_overflow(self, packet):
         self.observe(packet)
-        is_above = self.average >= self.high
-        self.count = OUTSIDE if self.is_outside(packet) or (is_above and self.count == OUTSIDE) else 0
+        self.count = OUTSIDE if self.is_outside(packet) else 0
 
     def on_idle(self, queue):
         if self.idle_since == BUSY:

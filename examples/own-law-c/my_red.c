@@ -14,7 +14,7 @@ struct my_red {
     double low, high, max_p, wq; /* parameters: the engine writes them */
     int64_t mean_packet;
     double average, probability, slot, slope;
-    int64_t inside; /* packets since the last signal, or since the average is between the thresholds */
+    int64_t inside; /* packets since the last signal, or since the average is above `low` */
     int64_t idle_since, spell;
     bool is_inside, is_busy;
 };
@@ -79,10 +79,6 @@ static int32_t on_arrival(void *state, const struct aqmlab_facts *facts)
         count_from(red, false, 0);
         return AQMLAB_PASS;
     }
-    if (red->average >= red->high) {
-        red->inside = 0;
-        return AQMLAB_DROP + (facts->may_mark ? AQMLAB_OVERLOAD : AQMLAB_FORCED);
-    }
     if (!red->is_inside) {
         count_from(red, true, 1);
         return AQMLAB_PASS;
@@ -95,6 +91,8 @@ static int32_t on_arrival(void *state, const struct aqmlab_facts *facts)
     if (red->probability < room && facts->uniform(facts) * room >= red->probability)
         return AQMLAB_PASS;
     red->inside = 0;
+    if (red->average >= red->high)
+        return AQMLAB_DROP + (facts->may_mark ? AQMLAB_OVERLOAD : AQMLAB_FORCED);
     return AQMLAB_SIGNAL;
 }
 
@@ -102,7 +100,7 @@ static int32_t on_overflow(void *state, const struct aqmlab_facts *facts)
 {
     struct my_red *red = state;
     observe(red, facts);
-    count_from(red, !is_outside(red, facts) && (red->average < red->high || red->is_inside), 0);
+    count_from(red, !is_outside(red, facts), 0);
     return 0;
 }
 

@@ -17,7 +17,7 @@ ARED = SCENARIO.replace('"pie"', '"ared"')
 TOLD_NOTHING = ARED.replace('"20mbit"', '"20mbit"\ntold_rate = "nothing"').replace(
     '"ared"', '"ared", capacity = "20mbit"'
 )
-FROM_THE_RATE = ("ared", "pi", "afd", "dcn", "rio")
+FROM_THE_RATE = ("ared", "pi", "afd", "dcn")
 
 
 def of_episode(env: Link, action, steps: int = 500) -> list[dict]:
@@ -57,7 +57,7 @@ def test_a_law_that_is_chosen_needs_a_capacity_where_it_is_told_no_rate():
     assert of_episode(asked, 0, 200) == of_episode(told, 0, 200)
 
 
-@pytest.mark.parametrize("name", ["red", "blue", "sfb", "sred", "cobalt", "pie"])
+@pytest.mark.parametrize("name", ["red", "blue", "sred", "cobalt", "pie"])
 def test_the_probability_that_a_chosen_law_shows_is_seen(name):
     env = Link(SLOW, set={"traffic": [{"kind": "bulk", "flows": 20}]}, action=[name, "pfifo"], duration="10s")
     env.reset(seed=3)
@@ -99,3 +99,9 @@ def test_the_scenarios_values_stand_in_the_warm_up():
     assert np.array_equal(other.reset(seed=2)[0], steered.reset(seed=2)[0])
     least = Link(SCENARIO.replace('"pie"', '"pie", target = "1ms"'), action={"target": ("1ms", "2ms")}, **lengths)
     assert not np.array_equal(least.reset(seed=2)[0], steered.reset(seed=2)[0])
+
+
+@pytest.mark.parametrize("name", ["fred", "rio", "rio_ps", "sfb"])
+def test_laws_that_count_each_packet_until_it_leaves_are_not_chosen_among_others(name):
+    with pytest.raises(BadInput, match=f"{name}: counts each packet until it leaves"):
+        Link(SLOW, action=["pfifo", name])

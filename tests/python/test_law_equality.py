@@ -42,7 +42,7 @@ LEFT_OUT = {
         NO_PARAMETER + "dq_rate_estimator": 1,
         OTHER_DIALECT: 7,
     },
-    "red": {OTHER_DIALECT: 30, NO_PARAMETER + "wait": 5},
+    "red": {OTHER_DIALECT: 30, NO_PARAMETER + "wait": 6},
 }
 """Vectors that are left out, how many for each reason."""
 

@@ -227,7 +227,8 @@ mod tests {
     fn what_a_link_can_send_is_told_a_stretch_after_the_other() {
         let changes = schedule(&[moment(10, 5, 0), moment(20, 2, 3)], Some(30));
         let mut sendable = Sendable::new(mbps(10), changes);
-        // In kilobits: 5 ms at 10 Mb/s; 5 more and 5 at 5; 5 at 5 and 2 of an outage of 3; its last, and 4 at 2; nothing.
+        // In kilobits: 5 ms at 10 Mb/s; 5 more and 5 at 5; 5 at 5 and 2 of an outage of 3; its last, and 4 at 2;
+        // nothing.
         for (ms, kilobits) in [(5, 50.0), (15, 75.0), (22, 25.0), (27, 8.0), (27, 0.0)] {
             let found = sendable.bits_until(at(ms)) / 1e3;
             assert!((found - kilobits).abs() < 1e-9, "{found} until {ms} ms");

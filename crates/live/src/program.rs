@@ -114,8 +114,8 @@ fn leave_processes() -> Result<(), Errno> {
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWPID) }
 }
 
-/// Has a process that will run `command` end with this thread. One that `forgets_children` leaves none of those unburied
-/// that it is given when their parent has gone.
+/// Has a process that will run `command` end with this thread. One that `forgets_children` leaves none of those
+/// unburied that it is given when their parent has gone.
 #[expect(unsafe_code, reason = "what is done between fork and exec must not touch what other threads hold")]
 fn ends_with_this_thread(command: &mut Command, forgets_children: bool) -> io::Result<()> {
     let files = files_at_first();

@@ -88,8 +88,8 @@ impl Hosts {
     }
 
     /// When a packet has crossed the access link of host `number`, at the end `side` of `path`, which receives it: as
-    /// [`Path::receive`] says it. Packets come in the order in which they left the last link: behind it, the connections
-    /// of a host that shares its links have one delay.
+    /// [`Path::receive`] says it. Packets come in the order in which they left the last link: behind it, the
+    /// connections of a host that shares its links have one delay.
     pub fn receive(&mut self, number: u32, (path, side): (&mut Path, usize), takes: Span, left_at: Time) -> Time {
         if !self.shares_links {
             return path.receive(side, takes, left_at);

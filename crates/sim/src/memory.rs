@@ -1,9 +1,9 @@
 //! This file estimates, from a scenario and before anything is built, the memory that a run will need.
 //!
 //! An allocation that fails ends the program, so that this should be known before. The estimate counts the state of the
-//! disciplines, the sources, the connections expected at a time, hosts that have something of their own, and the packets
-//! that connections and unresponsive sources are expected to have under way. Tables do not count, as their rows go to the disk at once. The weights are measured;
-//! `tests/memory.rs` compares them with what runs take.
+//! disciplines, the sources, the connections expected at a time, hosts that have something of their own, and the
+//! packets that connections and unresponsive sources are expected to have under way. Tables do not count, as their rows
+//! go to the disk at once. The weights are measured; `tests/memory.rs` compares them with what runs take.
 
 use aqm::param::{Length, Values};
 use net::Hosts;

@@ -120,10 +120,7 @@ class Red(Law):
         elif self.dialect == "ns2":
             # red.cc judges before it looks at the limit: the band is entered or left, whatever the limit says.
             # A draw would change nothing.
-            if self.may_signal_as_ns2(waiting):
-                self.was_in_band = self.was_in_band or self.avg < self.end
-            else:
-                self.was_in_band = False
+            self.was_in_band = self.may_signal_as_ns2(waiting)
             self.count = 0
             self.count_bytes = 0
         elif self.dialect == "linux":

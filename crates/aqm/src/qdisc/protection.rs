@@ -20,9 +20,9 @@
 //! score that lasts, and memory of flows that behave is free at once. A responsive flow's congestion rate is small,
 //! whatever its rate: two marks a round trip.
 //!
-//! Deviations. Scores are whole nanoseconds, rounded down, and end at five seconds as in CableLabs' own model of Annex P.
-//! `aging` is the 2^19 bytes a second that the RFC states; its pseudocode has 2^-11 bytes a nanosecond, which are 488,281
-//! a second. Flows are hashed with this project's hash.
+//! Deviations. Scores are whole nanoseconds, rounded down, and end at five seconds as in CableLabs' own model of
+//! Annex P. `aging` is the 2^19 bytes a second that the RFC states; its pseudocode has 2^-11 bytes a nanosecond, which
+//! are 488,281 a second. Flows are hashed with this project's hash.
 
 use crate::param::{Kind, Param, Values};
 use base::{FlowKey, Span, Time};

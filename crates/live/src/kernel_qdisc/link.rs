@@ -72,8 +72,8 @@ pub struct KernelLink {
 }
 
 impl KernelLink {
-    /// Makes namespace, devices and disciplines for traffic of `family`, and returns the devices with it, as [`DEVICES`]
-    /// has them.
+    /// Makes namespace, devices and disciplines for traffic of `family`, and returns the devices with it, as
+    /// [`DEVICES`] has them.
     ///
     /// # Errors
     /// In one line, what this machine does not do; of kind `Unsupported` where the kernel lacks a discipline.

@@ -34,8 +34,9 @@ pub(super) const PACKMIME: Model = Model {
 
 /// Reads a block of connections.
 pub(super) fn read(block: &Section<'_>, name: &str, direction: Direction) -> Result<Asked<Web>, Error> {
-    /// The lowest rate of a direction, connections a second. The Weibull's shape falls with the rate: it is 0.59 here and 0.03 at a
-    /// thousandth of it, where nearly all gaps are next to nothing and the mean lies in one that never comes.
+    /// The lowest rate of a direction, connections a second. The Weibull's shape falls with the rate: it is 0.59 here
+    /// and 0.03 at a thousandth of it, where nearly all gaps are next to nothing and the mean lies in one that never
+    /// comes.
     const FEWEST: f64 = 1.0;
     let connections_per_s = arrivals(block)?;
     let fewest = if direction == Direction::Both { 2.0 * FEWEST } else { FEWEST };
