@@ -109,8 +109,11 @@ fn a_queue_that_refused_what_found_it_empty_is_idle() {
 struct Beating {
     next: Time,
     has_arrived: bool,
-    ticks: Arc<Mutex<Vec<Time>>>,
+    ticks: Ticks,
 }
+
+/// When a law ticked.
+type Ticks = Arc<Mutex<Vec<Time>>>;
 
 const SOON: Span = Span::from_ms(30);
 const LATE: Span = Span::from_ms(100);
@@ -138,7 +141,7 @@ fn each_law_ticks_as_it_would_alone() {
     // One flow from the start, one whose first packet comes after ten seconds, in bursts.
     let comes = |flow: u64, ms: u64| match flow {
         MODEST => ms % 70 == 3,
-        _ => ms > 10_000 && ms / 500 % 2 == 0 && ms % 40 == 1,
+        _ => ms > 10_000 && (ms / 500).is_multiple_of(2) && ms % 40 == 1,
     };
     let values = [
         ("limit", Value::Length(Length::Packets(1000.0))),
@@ -147,9 +150,9 @@ fn each_law_ticks_as_it_would_alone() {
     ];
     let mut written = Values::default();
     written.0.extend(values.map(|(name, value)| (name.into(), value)));
-    let all: Arc<Mutex<Vec<Arc<Mutex<Vec<Time>>>>>> = Arc::default();
+    let all: Arc<Mutex<Vec<Ticks>>> = Arc::default();
     let made = |_| {
-        let ticks: Arc<Mutex<Vec<Time>>> = Arc::default();
+        let ticks = Ticks::default();
         all.lock().expect("nobody panics").push(Arc::clone(&ticks));
         Beating { next: Time::ZERO + LATE, has_arrived: false, ticks }
     };
