@@ -20,8 +20,12 @@ fn window_of(connection: &Connection, scenario: &Scenario) -> Option<u32> {
         Role::Joint(joint) => joint.window(),
         Role::Client { .. } | Role::Server { .. } => None,
     };
-    let of_block = || scenario.traffic.get(usize::from(connection.block)).map(|traffic| traffic.tcp.window);
-    of_vector.or_else(|| of_block().filter(|&window| window < USUAL_WINDOW).map(|window| window as u32))
+    of_vector.or_else(|| scenario.traffic.get(usize::from(connection.block)).and_then(window_of_block))
+}
+
+/// The window of a block, where it is less than a kernel's own.
+fn window_of_block(traffic: &Traffic) -> Option<u32> {
+    Some(traffic.tcp.window).filter(|&window| window < USUAL_WINDOW).map(|window| window as u32)
 }
 
 /// What cannot be held of the windows of `scenario` as it is to be, in words.
@@ -32,9 +36,7 @@ pub fn remarks(scenario: &Scenario) -> Vec<String> {
 fn remarks_within(scenario: &Scenario, largest_buffer: Option<u32>) -> Vec<String> {
     let held = |traffic: &Traffic| match traffic.workload.vectors() {
         Some(tmix) if tmix.window => Some(tmix.vectors.largest_window()),
-        _ if traffic.workload.carries().speaks_tcp() => {
-            Some(traffic.tcp.window).filter(|&window| window < USUAL_WINDOW).map(|window| window as u32)
-        }
+        _ if traffic.workload.carries().speaks_tcp() => window_of_block(traffic),
         _ => None,
     };
     let Some(most) = largest_buffer else { return Vec::new() };
