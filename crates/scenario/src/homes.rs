@@ -109,29 +109,50 @@ const APPLICATIONS: [Application; 6] = [
     },
 ];
 
+/// Which block of the file each block of the document is of, where there is a block of homes.
+#[derive(Default)]
+pub(crate) struct Origins(Vec<usize>);
+
+impl Origins {
+    /// The error as the file has its blocks of traffic: who wrote one block of homes knows of no others.
+    pub fn of_file(&self, mut error: Error) -> Error {
+        if let Some(rest) = error.key.strip_prefix(BLOCKS) {
+            let (number, behind) = rest.split_at(rest.find('.').unwrap_or(rest.len()));
+            if let Some(origin) = number.parse().ok().and_then(|number: usize| self.0.get(number)) {
+                error.key = format!("{BLOCKS}{origin}{behind}");
+            }
+        }
+        error
+    }
+}
+
+const BLOCKS: &str = "traffic.";
+
 /// Replaces each block of homes by the blocks of its applications.
 ///
 /// # Errors
 /// The first thing that is wrong with such a block, in one line.
-pub(crate) fn write_out(document: &mut Node, context: Context<'_>) -> Result<(), Error> {
-    let Data::Table(table) = &document.data else { return Ok(()) };
-    let Some(Node { data: Data::List(list), .. }) = table.get("traffic") else { return Ok(()) };
+pub(crate) fn write_out(document: &mut Node, context: Context<'_>) -> Result<Origins, Error> {
+    let Data::Table(table) = &document.data else { return Ok(Origins::default()) };
+    let Some(Node { data: Data::List(list), .. }) = table.get("traffic") else { return Ok(Origins::default()) };
     if !list.iter().any(is_homes) {
-        return Ok(());
+        return Ok(Origins::default());
     }
     let root = Section::root(document, context);
     let entries = root.get("traffic").expect("it is there").list("")?;
     let mut blocks = Vec::new();
-    for (node, entry) in list.iter().zip(&entries) {
+    let mut origins = Vec::new();
+    for (origin, (node, entry)) in list.iter().zip(&entries).enumerate() {
         if is_homes(node) {
             blocks.extend(expanded(&entry.section("a table with a kind")?, node)?);
         } else {
             blocks.push(node.clone());
         }
+        origins.resize(blocks.len(), origin);
     }
     let Data::Table(table) = &mut document.data else { unreachable!("a document is a table") };
     table.get_mut("traffic").expect("it is there").data = Data::List(blocks);
-    Ok(())
+    Ok(Origins(origins))
 }
 
 fn is_homes(block: &Node) -> bool {

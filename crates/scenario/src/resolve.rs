@@ -5,7 +5,7 @@ use crate::bounds::{MOST_BLOCKS, MOST_TEXT};
 use crate::distribution;
 use crate::document::{self, Files, Node};
 use crate::error::Error;
-use crate::homes;
+use crate::homes::{self, Origins};
 use crate::hosts;
 use crate::impairments;
 use crate::kept::{self, KeptFile};
@@ -122,8 +122,14 @@ pub fn resolve_with(
     files: Files<'_>,
 ) -> Result<Resolved, Error> {
     let context = Context { origin, files, registry };
-    let document = document(text, overrides, context)?;
-    let root = Section::root(&document, context);
+    let (document, origins) = document(text, overrides, context)?;
+    read(&document, context).map_err(|error| origins.of_file(error))
+}
+
+/// Reads the scenario of a tree.
+fn read(document: &Node, context: Context<'_>) -> Result<Resolved, Error> {
+    let origin = context.origin;
+    let root = Section::root(document, context);
     root.only(&[KEYS])?;
 
     let name = root.read("name", stem(origin).to_owned(), |entry| entry.text().map(str::to_owned))?;
@@ -243,17 +249,18 @@ fn tcp<'a>(root: &Section<'a>) -> Result<Section<'a>, Error> {
     Ok(tcp)
 }
 
-/// Reads the text into a tree: with overrides applied, short forms expanded, and profiles copied in.
-fn document(text: &str, overrides: &[(String, String)], context: Context<'_>) -> Result<Node, Error> {
+/// Reads the text into a tree: with overrides applied, short forms expanded, and profiles copied in. Beside it, whose
+/// blocks its blocks of traffic are.
+fn document(text: &str, overrides: &[(String, String)], context: Context<'_>) -> Result<(Node, Origins), Error> {
     let mut document = document::parse(text, context.origin)?;
     document::write_out(&mut document);
     for (key, value) in overrides {
         document::apply_override(&mut document, key, value)?;
         document::write_out(&mut document);
     }
-    homes::write_out(&mut document, context)?;
-    stacks::copy_in(&mut document, context)?;
-    Ok(document)
+    let origins = homes::write_out(&mut document, context)?;
+    stacks::copy_in(&mut document, context).map_err(|error| origins.of_file(error))?;
+    Ok((document, origins))
 }
 
 struct Times {

@@ -87,6 +87,9 @@ fn what_makes_no_sense_is_one_line() {
         ("homes = 2\nvideo = -1", "home.toml:8: traffic.0.video = -1: expected a number from 0 to 100"),
         ("homes = 2\nvido = 1", "home.toml:8: traffic.0.vido = 1: unknown key, did you mean video?"),
         ("homes = 2\nrtt = '2h'", "traffic.0.rtt = \"2h\""),
+        // Films are the second of its blocks, and what is behind a block of homes is the second of the file.
+        ("homes = 2\nrule = 'x'", "home.toml:8: traffic.0.rule = \"x\""),
+        ("homes = 2\n[[traffic]]\nkind = 'bulk'\nflows = -1", "home.toml:10: traffic.1.flows = -1"),
         (
             "homes = 2\nbrowsing = 0\nvideo = 0\ncalls = 0\ngames = 0\ndownloads = 0\nbackups = 0",
             "traffic.0.browsing = 0: expected at least one share above 0: nobody does anything",
