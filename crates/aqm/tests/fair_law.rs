@@ -5,7 +5,8 @@
 //! shorter than its own gap, and for what is left of another's turn.
 
 use crate::common::{Parcel, built};
-use aqm::law::{Arrival, Law, Verdict};
+use aqm::law::clock::Clock;
+use aqm::law::{Arrival, Departure, Law, Verdict};
 use aqm::param::{Length, Value, Values};
 use aqm::qdisc::fq_law;
 use aqm::registry::Site;
@@ -190,4 +191,115 @@ fn each_law_ticks_as_it_would_alone() {
     assert!(alone(MODEST) != alone(GREEDY) && told.contains(&alone(MODEST)) && told.contains(&alone(GREEDY)));
     // The first is no queue's, and the others sleep for ever.
     assert_eq!(told[1..].iter().filter(|ticks| !ticks.is_empty()).count(), 2);
+}
+
+/// A law that stands for its clock: whatever it hears, all ticks that were due have come, at their instants, and no
+/// more. It rests as soon as nothing has happened between two ticks.
+struct Strict {
+    clock: Clock,
+    /// Whether it lets others move its clock while it rests.
+    shows_clock: bool,
+    is_calm: bool,
+    heard: u64,
+    total: Arc<Mutex<u64>>,
+}
+
+impl Strict {
+    fn hears(&mut self, now: Time) {
+        assert!(now < self.clock.next(), "a tick of {:?} comes after {now:?}", self.clock.next());
+        let last = self.clock.next().since(Time::ZERO).ns().saturating_sub(self.period().ns());
+        assert!(now.since(Time::ZERO).ns() >= last, "a tick of {last} ns has come before {now:?}");
+        (self.is_calm, self.heard) = (false, self.heard + 1);
+        *self.total.lock().expect("nobody panics") += 1;
+    }
+
+    fn period(&self) -> Span {
+        let mut after = self.clock;
+        after.skip(1);
+        after.next().since(self.clock.next())
+    }
+}
+
+impl Law for Strict {
+    fn on_arrival(&mut self, _arrival: &Arrival, now: Time) -> Verdict {
+        self.hears(now);
+        Verdict::Pass
+    }
+    fn on_overflow(&mut self, _arrival: &Arrival, now: Time) {
+        self.hears(now);
+    }
+    fn on_departure(&mut self, _departure: &Departure, now: Time) -> Verdict {
+        self.hears(now);
+        Verdict::Pass
+    }
+    fn on_idle(&mut self, now: Time) {
+        self.hears(now);
+    }
+    fn next_tick(&self) -> Time {
+        self.clock.next()
+    }
+    fn tick(&mut self, _backlog: Backlog, now: Time) {
+        assert_eq!(now, self.clock.next());
+        assert!(self.clock.take(now));
+        self.is_calm = std::mem::take(&mut self.heard) == 0;
+    }
+    fn is_at_rest(&self) -> bool {
+        self.is_calm
+    }
+    fn clock(&mut self) -> Option<&mut Clock> {
+        self.shows_clock.then_some(&mut self.clock)
+    }
+    fn retune(&mut self, values: &Values, _rate: Rate, now: Time) {
+        self.clock = Clock::every(values.time("tupdate")).instead_of(self.clock, now);
+    }
+}
+
+#[test]
+fn no_law_hears_of_anything_while_it_sleeps_nor_ticks_too_soon_or_late() {
+    for shows_clock in [false, true] {
+        let mut random = Stream::named(7, "story");
+        let mut period = Span::from_ms(15);
+        let values = |period: Span| {
+            let mut written = Values::default();
+            written.0.extend([
+                ("limit".into(), Value::Length(Length::Packets(30.0))),
+                ("quantum".into(), Value::Size(300)),
+                ("queues".into(), Value::Integer(16)),
+                ("tupdate".into(), Value::Time(period)),
+            ]);
+            written
+        };
+        let total = Arc::default();
+        let made = |_| Strict {
+            clock: Clock::every(Span::from_ms(15)),
+            shows_clock,
+            is_calm: true,
+            heard: 0,
+            total: Arc::clone(&total),
+        };
+        let site = Site { rate: RATE, stream: Stream::named(1, "q") };
+        let mut qdisc = fq_law::around::<Parcel, _>(&values(period), site, made);
+        let mut losses = Losses::default();
+        for ms in 0..60_000 {
+            // What comes is between the milliseconds, at which laws tick.
+            let now = Time::from_ns(ms * 1_000_000 + 500_000);
+            while qdisc.next_tick() <= now {
+                qdisc.tick(qdisc.next_tick());
+            }
+            // More than there is room for, then little or nothing; a flow more every five seconds.
+            let packets = if (ms / 700).is_multiple_of(3) { 3 } else { u64::from(random.chance(0.05)) };
+            for _ in 0..packets {
+                let flow = (random.bits() % (1 + ms / 5000)) % 12;
+                qdisc.offer(Parcel { number: ms, size: SIZE, ecn: Ecn::NotEct, flow }, now, &mut losses);
+            }
+            for _ in 0..random.bits() % 4 {
+                qdisc.take(now, &mut losses);
+            }
+            if random.chance(0.0005) || ms == 100 {
+                period = Span::from_ms(1 + random.bits() % 5);
+                qdisc.retune(&values(period), RATE, now);
+            }
+        }
+        assert!(losses.greedy > 1000 && *total.lock().expect("nobody panics") > 100_000);
+    }
 }

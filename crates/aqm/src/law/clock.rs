@@ -44,9 +44,14 @@ impl Clock {
         is_due
     }
 
-    fn advance(&mut self) {
-        self.ticks += 1;
+    /// Takes so many ticks at once.
+    pub fn skip(&mut self, ticks: u64) {
+        self.ticks += ticks;
         self.next = self.at(self.ticks);
+    }
+
+    fn advance(&mut self) {
+        self.skip(1);
     }
 
     fn at(&self, ticks: u64) -> Time {

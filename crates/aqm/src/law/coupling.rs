@@ -70,6 +70,11 @@ impl Coupling {
         self.delay_old_s = delay_s;
     }
 
+    /// Whether steps without waiting leave `p'` at nothing.
+    pub fn is_at_rest(&self) -> bool {
+        self.linear == 0.0 && self.delay_old_s == 0.0
+    }
+
     /// `p'`.
     #[inline]
     pub fn linear(&self) -> f64 {

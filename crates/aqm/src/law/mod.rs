@@ -37,6 +37,7 @@ use crate::packet::Backlog;
 use crate::param::Values;
 use crate::qdisc::fifo::{End, Limit};
 use base::{Ecn, FlowKey, Rate, Stream, Time};
+use clock::Clock;
 
 /// What a law knows when a packet arrives at the queue.
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +148,8 @@ pub trait Law {
         let _ = now;
     }
 
-    /// When [`Law::tick`] wants to be called next. It changes only inside `tick` and `retune`.
+    /// When [`Law::tick`] wants to be called next. It changes only inside `tick` and `retune`; a law that does what is
+    /// due before it hears of anything else may go on to its next tick there, too.
     fn next_tick(&self) -> Time {
         Time::NEVER
     }
@@ -162,6 +164,23 @@ pub trait Law {
     /// law gets no ticks, and hears of those that it slept through when the next packet comes.
     fn is_at_rest(&self) -> bool {
         false
+    }
+
+    /// The clock of a law whose ticks, at rest, do nothing but to move it on.
+    fn clock(&mut self) -> Option<&mut Clock> {
+        None
+    }
+
+    /// Takes so many ticks, one after the other when each is due, with an empty queue.
+    fn sleep_through(&mut self, ticks: u64) {
+        for taken in 0..ticks {
+            if self.is_at_rest()
+                && let Some(clock) = self.clock()
+            {
+                return clock.skip(ticks - taken);
+            }
+            self.tick(Backlog::default(), self.next_tick());
+        }
     }
 
     /// Whether the law keeps something of each packet from its arrival until it leaves: it must then hear of all.
@@ -240,6 +259,13 @@ impl Law for Boxed {
     }
     fn is_at_rest(&self) -> bool {
         self.law.is_at_rest()
+    }
+    fn clock(&mut self) -> Option<&mut Clock> {
+        self.law.clock()
+    }
+    fn sleep_through(&mut self, ticks: u64) {
+        self.law.sleep_through(ticks);
+        self.next_tick = self.law.next_tick();
     }
     fn follows_packets(&self) -> bool {
         self.law.follows_packets()

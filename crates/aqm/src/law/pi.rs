@@ -208,6 +208,15 @@ impl Law for Pi {
         }
     }
 
+    fn is_at_rest(&self) -> bool {
+        // What a tick adds is then (b - a) times the reference.
+        self.probability == 0.0 && self.queue_before == 0.0 && self.a >= self.b
+    }
+
+    fn clock(&mut self) -> Option<&mut Clock> {
+        Some(&mut self.clock)
+    }
+
     fn gauges(&self) -> Gauges {
         Gauges {
             probability: Some(self.probability),

@@ -100,6 +100,14 @@ impl Law for Pi2 {
         }
     }
 
+    fn is_at_rest(&self) -> bool {
+        self.sojourn_s == 0.0 && self.coupling.is_at_rest()
+    }
+
+    fn clock(&mut self) -> Option<&mut Clock> {
+        Some(&mut self.clock)
+    }
+
     fn gauges(&self) -> Gauges {
         Gauges {
             probability: Some(self.coupling.classic()),

@@ -461,6 +461,10 @@ impl Law for Pie {
         is_calm && self.burst == self.max_burst && self.left_at.is_none()
     }
 
+    fn clock(&mut self) -> Option<&mut Clock> {
+        Some(&mut self.clock)
+    }
+
     fn gauges(&self) -> Gauges {
         Gauges { probability: Some(self.probability.min(1.0)), control: Some(self.delay_old_s), tracked_flows: None }
     }

@@ -175,6 +175,14 @@ impl Law for Rem {
         }
     }
 
+    fn is_at_rest(&self) -> bool {
+        self.price == 0.0 && self.probability == 0.0 && self.arrived.packets == 0 && self.arrived_average == 0.0
+    }
+
+    fn clock(&mut self) -> Option<&mut Clock> {
+        Some(&mut self.clock)
+    }
+
     fn gauges(&self) -> Gauges {
         Gauges { probability: Some(self.probability), control: Some(self.price), tracked_flows: None }
     }

@@ -169,8 +169,8 @@ pub struct FairQueue<P, L> {
     held: Backlog,
     /// A law without a queue: it keeps the time for queues that wake.
     pace: L,
-    /// The queues whose law ticks, in no order. A queue sleeps until its first packet comes, and while it is empty and
-    /// its law at rest.
+    /// The queues whose law ticks, in no order. A queue sleeps until its first packet comes, and while it is empty, has
+    /// no turn and its law is at rest: so a law that sleeps hears of nothing until it wakes.
     awake: Vec<u32>,
     /// How often `pace` has ticked.
     beats: u64,
@@ -296,13 +296,12 @@ impl<P: Packet, L: Law> FairQueue<P, L> {
         self.flows[fattest].law.on_eviction(packets, now);
     }
 
-    /// Wakes a queue that sleeps since a beat. Its law hears of the ticks that it slept through, in which it was empty.
+    /// Wakes a queue that sleeps since a beat, before its law hears of anything. It takes the ticks that it slept
+    /// through: nothing has come since, and nothing waited.
     #[cold]
     fn wake(&mut self, index: usize, since: u64) {
         let flow = &mut self.flows[index];
-        for _ in since..self.beats {
-            flow.law.tick(Backlog::default(), flow.law.next_tick());
-        }
+        flow.law.sleep_through(self.beats - since);
         flow.asleep_since = None;
         self.awake.push(index as u32);
     }
@@ -352,17 +351,17 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
     fn offer(&mut self, mut packet: P, now: Time, driver: &mut dyn Driver<P>) {
         let index = self.index(packet.flow());
         let size = packet.size();
+        if let Some(since) = self.flows[index].asleep_since
+            && self.pace.next_tick().is_set()
+        {
+            self.wake(index, since);
+        }
         let backlog = self.seen_by(index);
         let arrival = Arrival { size, ecn: packet.ecn(), flow: packet.flow(), backlog };
         if self.full == Full::RefuseArriving && !self.limit.admits(self.held, size) {
             self.flows[index].law.on_overflow(&arrival, now);
             self.flows[index].stays_empty(now);
             return driver.dropped(packet, Cause::TAIL, now);
-        }
-        if let Some(since) = self.flows[index].asleep_since
-            && self.pace.next_tick().is_set()
-        {
-            self.wake(index, since);
         }
         let flow = &mut self.flows[index];
         if flow.law.wants_hosts() {
@@ -424,6 +423,10 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
         }
         self.pace.retune(values, rate, now);
         for flow in &mut self.flows {
+            if let Some(since) = &mut flow.asleep_since {
+                // Up to now its ticks are those of the parameters before.
+                flow.law.sleep_through(self.beats - std::mem::replace(since, self.beats));
+            }
             flow.law.hear_backlog(flow.queue.backlog());
             flow.law.retune(values, rate, now);
         }
@@ -443,7 +446,8 @@ impl<P: Packet, L: Law> Qdisc<P> for FairQueue<P, L> {
             let backlog = self.seen_by(item as usize);
             let flow = &mut self.flows[item as usize];
             flow.law.tick(backlog, now);
-            if flow.queue.is_empty() && flow.law.is_at_rest() {
+            // While it has a turn, its law hears that the turn finds nothing.
+            if flow.queue.is_empty() && !self.turns.is_listed(item) && flow.law.is_at_rest() {
                 flow.asleep_since = Some(self.beats);
                 self.awake.swap_remove(at);
             } else {
