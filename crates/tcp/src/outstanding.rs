@@ -400,7 +400,7 @@ impl Outstanding {
         }
         if let Some(board) = &mut self.board {
             (board.lost, board.resent) = (Sum::default(), Sum::default());
-            board.examined = self.first;
+            (board.examined, board.overtaken, board.waits) = (self.first, self.first, self.first);
         }
     }
 

@@ -98,6 +98,8 @@ pub(super) struct Echo {
     pub told: Flags,
     /// The field of ECN-capable packets.
     ect: Ecn,
+    /// Data has come in an ECN-capable packet.
+    has_seen_ect: bool,
     /// The field of the last packet that came (RFC 9768).
     last: Ecn,
     /// A SYN/ACK was marked, and counted (RFC 9768 §3.2.2.2).
@@ -109,7 +111,7 @@ pub(super) struct Echo {
     pub bytes: Option<Box<Counted>>,
 }
 
-base::packed!(Echo { kind, told, ect, last, has_counted_synack, pending, cep, bytes });
+base::packed!(Echo { kind, told, ect, has_seen_ect, last, has_counted_synack, pending, cep, bytes });
 
 impl Echo {
     /// The ends do no ECN.
@@ -117,6 +119,7 @@ impl Echo {
         kind: Feedback::Off,
         told: Flags::ACK,
         ect: Ecn::NotEct,
+        has_seen_ect: false,
         last: Ecn::NotEct,
         has_counted_synack: false,
         pending: 0,
@@ -470,13 +473,18 @@ impl Receiver {
             self.make_due();
             self.quick_acks_left = self.quick_acks_left.max(u32::from(hurries));
         }
-        if segment.ecn == Ecn::Ce {
-            if hurries && !echoes {
-                self.quick_acks_left = self.quick_acks_left.max(2);
-                self.hurry_afresh(2, config);
-            }
-            echoes = true;
+        // Data that is not ECN-capable, where other data was, is probably sent again.
+        let is_amiss = match segment.ecn {
+            Ecn::Ce => !std::mem::replace(&mut echoes, true),
+            Ecn::NotEct => self.echo.has_seen_ect,
+            Ecn::Ect0 | Ecn::Ect1 => false,
+        };
+        if hurries && is_amiss {
+            // __tcp_ecn_check_ce
+            self.quick_acks_left = self.quick_acks_left.max(2);
+            self.hurry_afresh(2, config);
         }
+        self.echo.has_seen_ect |= segment.ecn != Ecn::NotEct;
         self.echo.told = Flags::ACK.with_if(Flags::ECE, echoes);
     }
 

@@ -45,6 +45,9 @@ pub(super) struct Scoreboard {
     pub(super) highest_sacked: [Serial; 3],
     /// Records before this one were examined for loss.
     pub(super) examined: Serial,
+    /// Records before this one are overtaken, or are not out for the first time; the last of them that waits was this.
+    pub(super) overtaken: Serial,
+    pub(super) waits: Serial,
     /// No record before this one waits to be sent again.
     pub(super) resend_from: Serial,
     /// The blocks that the last acknowledgement reported, which need no second look.

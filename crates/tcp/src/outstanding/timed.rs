@@ -62,7 +62,7 @@ impl Timed {
 
 impl Outstanding {
     /// Deems segments lost that were sent before one that has arrived, except those that may have been reordered within
-    /// `window` (RFC 8985 §6.2 step 5). Returns when the first of the excepted ones is to be deemed lost too.
+    /// `window` (RFC 8985 §6.2 step 5). Returns when the last of the excepted ones is to be deemed lost too.
     pub fn lose_overtaken(&mut self, window: Span, now: Time) -> Option<Time> {
         let timed = self.timed.as_mut()?;
         let board = self.board.get_or_insert_default();
@@ -79,7 +79,7 @@ impl Outstanding {
                     break;
                 }
                 if sent_at + patience > now {
-                    due = Some(sent_at + patience);
+                    due = Some(sent_at);
                     break;
                 }
                 if record.is(RESENT) {
@@ -90,6 +90,18 @@ impl Outstanding {
             }
             timed.resent.pop_front();
         }
+        if due.is_some() {
+            // Of those behind it, which were sent later, the last that is overtaken.
+            let records = &self.records;
+            let waits = |serial: Serial, sent_at: Time| {
+                let record = records.get(serial.checked_sub(self.first)? as usize)?;
+                let is_out = record.is(RESENT) || !record.is(LOST | SACKED);
+                (is_out && record.sent_at == sent_at).then_some(record)
+            };
+            let overtaken = timed.resent.iter().skip(1).filter_map(|&(serial, sent_at)| waits(serial, sent_at));
+            let overtaken = overtaken.take_while(|record| timed.rack.is_overtaken(record.sent_at, record.end()));
+            due = overtaken.last().map_or(due, |record| Some(record.sent_at));
+        }
         board.examined = board.examined.max(self.first);
         while let Some(record) = self.records.get_mut((board.examined - self.first) as usize) {
             if record.state == 0 {
@@ -97,8 +109,7 @@ impl Outstanding {
                     break;
                 }
                 if record.sent_at + patience > now {
-                    let this = record.sent_at + patience;
-                    due = Some(due.map_or(this, |other: Time| other.min(this)));
+                    due = due.max(self.last_overtaken());
                     break;
                 }
                 let serial = board.examined;
@@ -106,7 +117,28 @@ impl Outstanding {
             }
             board.examined += 1;
         }
-        due
+        due.map(|sent_at| sent_at + patience)
+    }
+
+    /// When the last of the segments that are overtaken and wait was sent; each was sent once. The search goes on where
+    /// the last one ended.
+    fn last_overtaken(&mut self) -> Option<Time> {
+        let (timed, board) = (self.timed.as_ref()?, self.board.as_mut()?);
+        let mut at = board.overtaken.max(board.examined);
+        while let Some(record) = self.records.get((at - self.first) as usize) {
+            if record.state == 0 {
+                if !timed.rack.is_overtaken(record.sent_at, record.end()) {
+                    break;
+                }
+                board.waits = at;
+            }
+            at += 1;
+        }
+        board.overtaken = at;
+        // It may have arrived, or was deemed lost, since it was found.
+        let is_waiting = |serial: Serial| self.records[(serial - self.first) as usize].state == 0;
+        board.waits = (board.examined..=board.waits.max(board.examined)).rev().find(|&serial| is_waiting(serial))?;
+        Some(self.records[(board.waits - self.first) as usize].sent_at)
     }
 
     /// Deems everything lost that was not reported, as [`Outstanding::lose_all`] does, but spares segments that were

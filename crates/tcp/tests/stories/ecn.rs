@@ -305,6 +305,37 @@ fn linux_hurries_to_tell_of_a_mark() {
 }
 
 #[test]
+fn linux_hurries_where_data_is_not_ecn_capable_after_other_data_was() {
+    // __tcp_ecn_check_ce: it is probably sent again. The second segment is, and is acknowledged as soon as it comes;
+    // the third, which is capable again, is the second of two quick acknowledgements; the fourth waits.
+    for (hurries_for_ecn, expected) in [(true, [2_050, 2_150, 3_150]), (false, [2_150, 2_350, 3_150])] {
+        let hurried = DelayedAck { hurries_for_ecn, ..delayed().delayed_ack };
+        let mut bench = Bench::new(&Config { delayed_ack: hurried, ..ecn() });
+        (0..4).for_each(|k| {
+            bench.write_at(1_000 * k, CLIENT, 1_000);
+        });
+        bench.lose(CLIENT, Kind::Data, &[2]).run();
+        let acks: Vec<u64> = bench.acks(SERVER)[1..].iter().map(|ack| ack.0).collect();
+        assert_eq!(acks, expected);
+    }
+}
+
+#[test]
+fn in_linux_an_echo_does_not_keep_a_window_small_that_repairs_after_a_timeout() {
+    // Ten segments: the first is marked, the others are lost, and so is the probe. Retransmissions carry no CWR, so that
+    // each of their acknowledgements echoes; the window grows nevertheless (tcp_may_raise_cwnd).
+    let config = Config { initial_window: 10, reduction: Reduction::Proportional, repair: Repair::Rack, ..ecn() };
+    let mut bench = Bench::new(&config);
+    let lost: Vec<usize> = (2..=10).collect();
+    bench.write(CLIENT, 10_000).close(CLIENT).mark(CLIENT, Kind::Data, &[1]).lose(CLIENT, Kind::Data, &lost);
+    bench.lose(CLIENT, Kind::Resent, &[1]).run();
+    let repaired = [(1_302, vec![2]), (1_402, vec![3, 4]), (1_502, vec![5, 6, 7, 8]), (1_602, vec![9, 10])];
+    assert_eq!(bench.flights(CLIENT)[2..], repaired);
+    let echoes = has(&bench, SERVER, Kind::Ack, Flags::ECE);
+    assert!(echoes.iter().all(|echo| *echo), "{echoes:?}");
+}
+
+#[test]
 fn the_floor_of_marks_raises_no_window() {
     // Ten segments are the floor, and two the window: a mark leaves two, whichever way the window comes down. A floor
     // below half of twenty changes nothing.

@@ -59,6 +59,29 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 }
 
 #[test]
+fn two_losses_wait_for_the_later_one() {
+    // RFC 8985 §6.2 step 5 takes the longest time that is left, as tcp_rack_detect_loss does. The third segment's
+    // report comes at 124; the second, sent at 12, is lost a round trip, a quarter of one and two ticks after that.
+    let mut bench = Bench::new(&Config { initial_window: 10, ..repairing() });
+    (0..3).for_each(|k| {
+        bench.write_at(12 * k, CLIENT, 1_000);
+    });
+    bench.close_at(24, CLIENT).lose(CLIENT, Kind::Data, &[1, 2]).run();
+    // Of both, which go out one after the other as the window comes down.
+    assert_eq!(bench.times(CLIENT, Kind::Resent), [139, 239]);
+    bench.assert_complete(3_000, 0);
+    // The third of four is only late: its report comes at 126, after that of the fourth, and a round trip is 106 then.
+    // The second is lost at its own time.
+    let mut bench = Bench::new(&Config { initial_window: 10, ..repairing() });
+    for at in [0, 10, 20, 24] {
+        bench.write_at(at, CLIENT, 1_000);
+    }
+    bench.close_at(24, CLIENT).lose(CLIENT, Kind::Data, &[2]).delay(CLIENT, Kind::Data, &[3], Span::from_ms(6)).run();
+    assert_eq!(bench.times(CLIENT, Kind::Resent), [143]);
+    bench.assert_complete(4_000, 0);
+}
+
+#[test]
 fn a_loss_with_little_behind_it_waits_for_reordering() {
     // §6.2 step 4: one report is no proof. A quarter of the shortest round trip, 25 ms, and Linux's two ticks.
     let mut bench = Bench::new(&repairing());
