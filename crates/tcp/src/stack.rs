@@ -297,6 +297,12 @@ pub struct Config {
     /// Whether a reduction is taken back if timestamps or reports of data that came twice prove it needless (RFC 3522
     /// and 3708). It counts only where `frto` does.
     pub undo: bool,
+    /// Whether a server measures the round trip of its SYN/ACK. The source of FreeBSD 4 has no such sample where a
+    /// connection comes out of its syncache, so that the first timeout is `rto_initial` there.
+    pub synack_rtt: bool,
+    /// Whether a loss leaves half of the window, in whole segments, and not of what is outstanding, as in BSD
+    /// (RFC 2581 has the latter). It counts where the window comes down at once.
+    pub threshold_of_window: bool,
     /// Whether a FIN without data takes a segment's room in the congestion window.
     pub fin_takes_room: bool,
     /// Whether the window counts segments, each as a full one however short it is, as in Linux: it grows by one when so

@@ -235,11 +235,13 @@ impl Endpoint {
 
     /// Begins an open connection.
     fn establish(&mut self, segment: &Segment, config: &Config, now: Time) {
-        self.state = State::Established;
+        let is_server = std::mem::replace(&mut self.state, State::Established) == State::SynReceived;
         self.sender.snd_una = 1;
         self.sender.peer_window = u64::from(segment.window);
         self.sender.rto_at = Time::NEVER;
-        self.measure_handshake(segment, config, now);
+        if config.synack_rtt || !is_server {
+            self.measure_handshake(segment, config, now);
+        }
         if self.syn_tries > 0 && config.one_way {
             // tcp.cc, timeout: a window of one segment leaves a threshold of two; only a sample ends the back-off; and
             // bugfix_ss_ starts with one segment.

@@ -46,6 +46,8 @@ pub fn plain() -> Config {
         rtt_sampling: RttSampling::EveryAck,
         granularity: Span::from_ns(1),
         timer_wheel: false,
+        synack_rtt: true,
+        threshold_of_window: false,
         fin_takes_room: false,
         rto_initial: Span::from_secs(1),
         rto_min: Span::from_secs(1),

@@ -186,3 +186,14 @@ fn an_endpoint_that_is_reset_is_as_new() {
     assert_eq!(first.flights(CLIENT), second.flights(CLIENT));
     assert_eq!(first.ends[CLIENT].stats(), second.ends[CLIENT].stats());
 }
+
+#[test]
+fn a_server_that_measured_nothing_waits_for_its_first_timeout() {
+    // The answer of one segment is lost. With the round trip of the SYN/ACK the timer is at its least, one second;
+    // without, at 3 s: the request comes at 150 (syncache_socket of FreeBSD 4 takes no sample).
+    for (synack_rtt, at) in [(true, 1_150), (false, 3_150)] {
+        let mut bench = exchange(&Config { synack_rtt, granularity: Span::from_ns(1), ..stack("freebsd4") });
+        bench.lose(SERVER, Kind::Data, &[1, 2]).run();
+        assert_eq!(bench.times(SERVER, Kind::Resent)[0], at, "{synack_rtt}");
+    }
+}

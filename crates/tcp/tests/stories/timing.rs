@@ -202,3 +202,15 @@ fn a_spurious_wake_up_is_harmless() {
     }
     assert_eq!((sent, format!("{:?}", bench.ends)), (0, before));
 }
+
+#[test]
+fn in_bsd_a_timeout_leaves_half_of_the_window_and_not_of_what_is_outstanding() {
+    // Ten segments are the window; three are sent and lost. RFC 2581 halves what is outstanding, to no less than two;
+    // FreeBSD 4 the window, in whole segments.
+    for (threshold_of_window, initial_window, left) in [(false, 10, 2_000.0), (true, 10, 5_000.0), (true, 9, 4_000.0)] {
+        let config = Config { threshold_of_window, initial_window, ..plain() };
+        let mut bench = Bench::new(&config);
+        bench.write(CLIENT, 3_000).lose(CLIENT, Kind::Data, &[1, 2, 3]).run_to(1_050);
+        assert_eq!(bench.ends[CLIENT].ssthresh(), left, "{threshold_of_window} {initial_window}");
+    }
+}

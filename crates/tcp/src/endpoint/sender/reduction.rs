@@ -158,6 +158,11 @@ impl Sender {
     /// FlightSize: what the bytes outstanding take of the window, without those that limited transmit sent beyond it
     /// (RFC 5681 §3.2).
     pub(super) fn flight(&self, config: &Config) -> f64 {
+        if config.threshold_of_window {
+            // tcp_input.c of FreeBSD 4: the smaller of both windows, of which half are so many whole segments.
+            let pair = 2.0 * f64::from(config.mss);
+            return (self.window.cwnd.min(self.peer_window as f64) / pair).floor() * pair;
+        }
         (self.taken_by_all(config) as f64).min(self.window.cwnd)
     }
 
