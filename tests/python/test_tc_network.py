@@ -1,6 +1,7 @@
 """A network as lines for Linux: which places there are, whose ways lead where, and that a kernel takes them."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -54,20 +55,21 @@ def lines(part, text=CHAIN):
     return setup(text).only([part]).lines
 
 
-def test_a_port_is_called_as_its_link_where_that_is_no_word_of_ip():
-    for name, port in (("-n", "link0"), ("_up", "link0"), ("2nd", "2nd"), ("dsl-1", "dsl-1"), ("left-x", "link0")):
+def test_a_port_is_called_as_its_link_where_that_is_no_option():
+    names = ("-n", "link0"), ("_up", "_up"), ("2nd", "2nd"), ("dsl-1", "dsl-1"), ("left-x", "link0"), ("type", "type")
+    for name, port in names:
         text = CHAIN.replace("links.one", f'links."{name}"').replace('"one"', f'"{name}"')
-        wires = [line for line in lines("ports", text) if line.startswith(f"ip link add {port} ")]
+        wires = [line for line in lines("ports", text) if line.startswith(f"ip link add name {port} ")]
         assert len(wires) == 1 and f" peer name {port} " in wires[0], name
 
 
 def test_links_that_follow_each_other_meet_in_one_place():
-    wires = [line for line in lines("ports") if line.startswith("ip link add") and " name net " not in line]
-    assert [line.split() for line in wires if " two " in line or " one " in line] == [
-        ["ip", "link", "add", "one", "netns", "place-0", "type", "veth", "peer", "name", "one", "netns", "place-1"],
-        ["ip", "link", "add", "two", "netns", "place-1", "type", "veth", "peer", "name", "two", "netns", "place-2"],
+    wires = [line for line in lines("ports") if line.startswith("ip link add") and " name net netns " not in line]
+    assert [line for line in wires if " two " in line or " one " in line] == [
+        "ip link add name one netns place-0 type veth peer name one netns place-1",
+        "ip link add name two netns place-1 type veth peer name two netns place-2",
     ]
-    hosts = {line.split()[-3]: line.split()[-1] for line in lines("ports") if line.startswith("ip link add net ")}
+    hosts = {line.split()[-3]: line.split()[-1] for line in lines("ports") if line.startswith("ip link add name net ")}
     assert hosts == {"left-0": "place-0", "right-0": "place-2", "left-1": "place-1", "right-1": "place-2"}
 
 
@@ -130,9 +132,9 @@ def test_every_command_says_in_which_namespace():
 
 
 def test_a_name_that_is_no_port_s_gives_way_to_a_number():
-    for name in ("lo", "left-0", "from-here", "a-name-beyond-ports"):
+    for name in ("lo", "all", "sysctl", "link0", "one-delay", "left-0", "from-here", "a-name-beyond-ports"):
         found = "\n".join(lines("ports", CHAIN.replace("links.two", f"links.{name}").replace('"two"', f'"{name}"')))
-        assert "ip link add link1 netns place-1 type veth peer name link1 netns place-2" in found
+        assert "ip link add name link1 netns place-1 type veth peer name link1 netns place-2" in found
         assert (
             f"link {name}: port link1"
             in setup(CHAIN.replace("links.two", f"links.{name}").replace('"two"', f'"{name}"')).text
@@ -190,7 +192,9 @@ route = ["two"]
 """
 
 
-def test_a_kernel_takes_the_lines_and_carries_packets_along_the_routes(tmp_path):
+@pytest.mark.parametrize(("one", "two"), [("one", "two"), ("up", "down"), ("type", "help")])
+def test_a_kernel_takes_the_lines_and_carries_packets_along_the_routes(tmp_path, one, two):
+    """Also those of links that are called as words of ip(8) are."""
     there = subprocess.run(
         [
             *NAMESPACES,
@@ -204,10 +208,11 @@ def test_a_kernel_takes_the_lines_and_carries_packets_along_the_routes(tmp_path)
     )
     if there.returncode != 0 or None in map(shutil.which, ("ethtool", "ping")):
         pytest.skip("left out: this machine gives no network namespaces with veth, or has no ethtool or no ping")
+    plain = re.sub(r"\b(one|two)\b", lambda word: {"one": one, "two": two}[word[0]], PLAIN)
     script = tmp_path / "net.sh"
-    script.write_text(setup(PLAIN).only(["ports", "qdisc"]).text)
+    script.write_text(setup(plain).only(["ports", "qdisc"]).text)
     asks = "ip netns exec left-0 ping -c 3 -i 0.2 -q 10.2.0.2 && ip netns exec right-1 ping -c 2 -i 0.2 -q 10.1.1.2"
-    shows = "tc -n place-0 -s qdisc show dev one && tc -n place-1 -s qdisc show dev two"
+    shows = f"tc -n place-0 -s qdisc show dev {one} && tc -n place-1 -s qdisc show dev {two}"
     command = f"mount -t tmpfs none /run && sh -e {script} > /dev/null && {asks} && {shows}"
     done = subprocess.run([*NAMESPACES, "sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

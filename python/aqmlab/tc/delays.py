@@ -41,8 +41,8 @@ def of_paths(tree: Tree, traffic: list[Tree], dev: str, reverse_dev: str) -> lis
 def on_arrival(port: str, ifb: str, delay_us: float, loss: float = 0.0, said: str = "") -> list[Line]:
     """A delay and a share of losses of what comes in at a port; `ifb` is the device that it passes."""
     return [
-        Line(f"ip link add {ifb} type ifb", (f"what comes in at {port}{', ' if said else ''}{said}",)),
-        Line(f"ip link set {ifb} up"),
+        Line(f"ip link add name {ifb} type ifb", (f"what comes in at {port}{', ' if said else ''}{said}",)),
+        Line(f"ip link set dev {ifb} up"),
         Line(f"tc qdisc add dev {port} ingress"),
         Line(f"tc filter add dev {port} parent ffff: protocol all matchall action mirred egress redirect dev {ifb}"),
         Line(f"tc qdisc add dev {ifb} root handle 1: netem delay {q.time_text(delay_us)}{_loss(loss)} limit 1000000"),

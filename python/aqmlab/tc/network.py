@@ -38,6 +38,9 @@ _WORDS = (
     (re.compile(r"(?<![\w-])(?=(?:sysctl|ethtool) )"), "ip netns exec {0} "),
 )
 
+_TAKEN = re.compile(r"lo|all|default|sysctl|ethtool|link\d+|(left|right|from)-.*|.*-delay")
+"""Names of other ports, those that a kernel gives to no port, and the words before which `inside` puts a namespace."""
+
 
 @dataclass(frozen=True)
 class _Link:
@@ -52,9 +55,9 @@ class _Link:
     @property
     def device(self) -> str:
         """Its ports, in either place."""
-        is_taken = re.fullmatch(r"lo|(left|right|from)-.*", self.name) is not None
-        is_word = re.match(r"[^\W_]", self.name) is not None  # `-n` would be an option
-        return self.name if is_word and not is_taken and len(self.name) <= LONGEST_NAME else f"link{self.number}"
+        is_option = self.name.startswith("-")
+        is_own = not is_option and len(self.name) <= LONGEST_NAME and _TAKEN.fullmatch(self.name) is None
+        return self.name if is_own else f"link{self.number}"
 
     def address(self, side: int) -> str:
         """The address of its port on the left, or on the right."""
@@ -171,7 +174,7 @@ def _namespaces(there: Mapping[str, _Link], blocks: Sequence[Tree]) -> Section:
     ends = [_host(side, number) for number in range(len(blocks)) for side in (0, 1)]
     lines = []
     for name in (*places, *ends):
-        lines += [Line(f"ip netns add {name}"), inside(name, Line("ip link set lo up"))]
+        lines += [Line(f"ip netns add {name}"), inside(name, Line("ip link set dev lo up"))]
         lines.append(inside(name, Line("sysctl -qw net.ipv6.conf.all.disable_ipv6=1")))
     for name in places:
         settings = "net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.all.send_redirects=0"
@@ -189,7 +192,7 @@ def _namespaces(there: Mapping[str, _Link], blocks: Sequence[Tree]) -> Section:
 def _wires(link: _Link) -> Section:
     """The pair of ports of a link."""
     left, right = map(_place, link.ends)
-    lines = [Line(f"ip link add {link.device} netns {left} type veth peer name {link.device} netns {right}")]
+    lines = [Line(f"ip link add name {link.device} netns {left} type veth peer name {link.device} netns {right}")]
     for side, place in enumerate((left, right)):
         lines += _up(place, link.device, f"{link.address(side)}/30")
     return Section(
@@ -204,7 +207,7 @@ def _up(namespace: str, device: str, address: str) -> list[Line]:
     lines = [
         Line(f"ethtool -K {device} tso off gso off gro off"),
         Line(f"ip address add {address} dev {device}"),
-        Line(f"ip link set {device} up"),
+        Line(f"ip link set dev {device} up"),
     ]
     return [inside(namespace, line) for line in lines]
 
@@ -222,7 +225,7 @@ def _attached(there: Mapping[str, _Link], tree: Tree, blocks: Sequence[Tree]) ->
     lines = []
     for number, side, place in _ends(there, tree, blocks):
         host, network = _host(side, number), _network(side, number)
-        lines.append(Line(f"ip link add net netns {host} type veth peer name {host} netns {place}"))
+        lines.append(Line(f"ip link add name net netns {host} type veth peer name {host} netns {place}"))
         lines += [*_up(host, "net", f"{network}.2/30"), *_up(place, host, f"{network}.1/30")]
         lines.append(inside(host, Line(f"ip route add default via {network}.1")))
     return Section(
