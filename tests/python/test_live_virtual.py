@@ -2,6 +2,8 @@
 
 import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import pytest
 from aqmlab import cli
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.live import kernel, kernel_source, probe, registry, virtual
+from aqmlab.live.machine import exports
 from aqmlab.runs import calibration
 
 KERNEL = os.environ.get(kernel.VARIABLE) or str(calibration.cache_folder() / "kernel/linux")
@@ -133,6 +136,22 @@ def test_no_privileges_are_needed():
         assert (done.returncode, done.stdout) == (0, "0\n"), done
     finally:
         subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+def test_a_shell_reads_every_environment(tmp_path, shell):
+    """Bash, where it is `sh`, ends at a variable of its own, and dash at a name that is not of ASCII letters."""
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"left out: there is no {shell} here")
+    (tmp_path / "sh").symlink_to(program)
+    odd = dict.fromkeys(("é", "a-b", "BASH_FUNC_x%%", "PPID", "SHELLOPTS", "OPTIND"), "abc")
+    environment = {**odd, "UID": "1000", "KEY": "se'cret\n42 $(exit 1)", "_x1": ""}
+    (tmp_path / "environment").write_text(exports(environment), encoding="utf-8")
+    asks = [sys.executable, "-I", "-c", "import os; print([os.environ.get(name) for name in ('KEY', '_x1')])"]
+    (tmp_path / "init").write_text(f". {tmp_path}/environment\n{shlex.join(asks)}\n", encoding="utf-8")
+    done = subprocess.run([tmp_path / "sh", tmp_path / "init"], env={}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[\"se'cret\\n42 $(exit 1)\", '']\n", "")
 
 
 @needs_kernel

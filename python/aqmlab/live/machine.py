@@ -16,6 +16,7 @@ This file stands alone: isolated Python starts it without the rest of aqmlab.
 import ctypes
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -40,6 +41,9 @@ LOOKS_S = 0.05
 """How often the program's output is passed on and its progress looked at."""
 
 CANNOT_RUN = 3
+
+OF_SHELLS = ("UID", "EUID", "PPID", "SHELLOPTS", "BASHOPTS", "BASH_VERSINFO", "OPTIND")
+"""Variables that a shell keeps to itself: it ends where a script sets one, or OPTIND to what is no number."""
 
 SILENT = "virtual time: no progress"
 """How the reason begins where the program said nothing for too long."""
@@ -137,11 +141,8 @@ def write_init(asked: dict[str, Any], files: dict[str, Path]) -> None:
         "fcntl.ioctl(f,0x40085203,struct.pack('ii',512,64)+b);"
         "fcntl.ioctl(f,0x5207)"
     )
-    environment = {key: value for key, value in os.environ.items() if key.isidentifier()}
-    environment["PYTHONHASHSEED"] = "0"
-    exports = "".join(f"export {key}={shlex.quote(value)}\n" for key, value in sorted(environment.items()))
     # What others keep in their environment is nobody else's business: the script removes it as it starts.
-    write_private(files["environment"], exports, 0o600)
+    write_private(files["environment"], exports({**os.environ, "PYTHONHASHSEED": "0"}), 0o600)
     text = INIT.format(
         cwd=shlex.quote(str(Path.cwd())),
         seeding=shlex.join([sys.executable, "-I", "-S", "-c", seed]),
@@ -149,6 +150,14 @@ def write_init(asked: dict[str, Any], files: dict[str, Path]) -> None:
         **{name: shlex.quote(str(files[name])) for name in ("stdout", "stderr", "code", "environment")},
     )
     write_private(files["init"], text, 0o700)
+
+
+def exports(environment: dict[str, str]) -> str:
+    """An environment as lines that a shell reads, without what no shell has and what every one has of its own."""
+    kept = {key: value for key, value in environment.items() if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key)}
+    return "".join(
+        f"export {key}={shlex.quote(value)}\n" for key, value in sorted(kept.items()) if key not in OF_SHELLS
+    )
 
 
 def write_private(path: Path, text: str, mode: int) -> None:
