@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -288,6 +289,48 @@ def test_a_prompt_and_one_that_joins(link):
             if one is not None:
                 one.kill()
                 one.communicate()
+
+
+@needs_engine
+def test_ctrl_c_is_heard_by_what_takes_the_place_of_a_joined_shell(link):
+    first, other = prompt(link, "--side", "left"), None
+    try:
+        assert first.stdin is not None and first.stdout is not None
+        first.stdin.write("echo up; read ending\n")
+        first.stdin.flush()
+        assert first.stdout.readline() == "up\n"
+        other = prompt("--join", first.pid, "--side", "right", is_alone=True)
+        assert other.stdin is not None and other.stdout is not None
+        other.stdin.write("echo here; exec sleep 86424.7\n")
+        other.stdin.flush()
+        assert other.stdout.readline() == "here\n"
+        began = time.monotonic()
+        while not programs_with("86424.7") and time.monotonic() < began + 20:
+            time.sleep(0.05)
+        os.killpg(other.pid, signal.SIGINT)
+        errors = other.communicate(timeout=60)[1]
+        assert other.returncode == 128 + signal.SIGINT, errors
+    finally:
+        for one in (first, other):
+            if one is not None:
+                one.kill()
+                one.communicate()
+
+
+@pytest.mark.parametrize("program", ["/bin/sh", "bash"])
+def test_a_joined_shell_hears_that_its_link_has_gone(monkeypatch, program):
+    """Without a link: it ends by itself long before it would be killed, and what it left behind with it."""
+    monkeypatch.setattr(shell, "SIGHUP_WAIT_S", 60.0)
+    if None in map(shutil.which, (program, "unshare")) or subprocess.call([*shell.FIRST, "true"]) != 0:
+        pytest.skip(f"left out: there is no {program} here, or no namespace of processes")
+    with subprocess.Popen([*shell.FIRST, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as joined:
+        assert joined.stdin is not None and joined.stdout is not None
+        joined.stdin.write("echo here; read ending\n")
+        joined.stdin.flush()
+        assert joined.stdout.readline() == "here\n"
+        began = time.monotonic()
+        assert shell._send_away(joined) == CannotRun.exit_code
+        assert time.monotonic() - began < 30 and joined.returncode == 128 + signal.SIGHUP
 
 
 @needs_engine

@@ -49,6 +49,13 @@ LASTS = {"duration": "1000000s", "warmup": "0s", "cooldown": "0s"}
 WRITES = {"interval": "1000s", "exchanges": False}
 """As little as can be: nobody reads the tables of a prompt, which may be open for days."""
 
+FIRST = ["unshare", "--pid", "--fork", "--kill-child", "/bin/sh", "-c", 'trap : INT; "$0" "$@"; exit $?']
+"""What a joined prompt begins with: what it leaves in the background goes with it.
+
+The shell is a child of the first process of its namespace, for the kernel keeps from that one every signal that it does
+not handle: pid_namespaces(7). The first one outlives Ctrl-C; a trap is none of its children's.
+"""
+
 PR_SET_PDEATHSIG = 1
 """prctl(2)."""
 
@@ -192,8 +199,6 @@ def _join(number: int, side: str, as_json: bool) -> int:
         raise CannotRun(f"shell --join {number}: its link has gone") from None
     if not is_of_this_user_namespace:
         words += [f"--user=/proc/{bed}/ns/user", "--preserve-credentials"]
-    # What it leaves in the background goes with it.
-    words += ["unshare", "--pid", "--fork", "--kill-child"]
     addresses = {_variable(one): place["addresses"][one][0] for one in SIDES}
     greeting = f"You are on the {side} of the link, at {addresses[_variable(side)]}."
     print(greeting, file=sys.stderr, flush=True)
@@ -202,7 +207,7 @@ def _join(number: int, side: str, as_json: bool) -> int:
     with _ctrl_c_is_the_prompts(lambda *_: None):
         sink = sys.stderr.fileno() if as_json else None
         prompt = subprocess.Popen(
-            [*words, *_shell(folder, side)],
+            [*words, *FIRST, *_shell(folder, side)],
             env=environment,
             stdout=sink,
             preexec_fn=partial(_end_with, os.getpid()),
@@ -235,16 +240,24 @@ def _joined(prompt: subprocess.Popen[bytes], bed: int) -> int:
 
 
 def _send_away(prompt: subprocess.Popen[bytes]) -> int:
-    """Tells the shell, which is the child of what has made its namespace, that its terminal has gone."""
-    with contextlib.suppress(OSError):
-        for number in Path(f"/proc/{prompt.pid}/task/{prompt.pid}/children").read_text(encoding="ascii").split():
-            os.kill(int(number), signal.SIGHUP)
+    """Tells the shell, and what has lost its parent beside it, that its terminal has gone."""
+    for first in _children(prompt.pid):
+        for number in _children(first):
+            with contextlib.suppress(OSError):
+                os.kill(number, signal.SIGHUP)
     limit = time.monotonic() + SIGHUP_WAIT_S
     while prompt.poll() is None and time.monotonic() < limit:
         time.sleep(0.05)
     prompt.kill()
     prompt.wait()
     return CannotRun.exit_code
+
+
+def _children(process: int) -> list[int]:
+    """Those of its first thread, which a program without others has all of its children by."""
+    with contextlib.suppress(OSError):
+        return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text("ascii").split()]
+    return []
 
 
 @contextlib.contextmanager
