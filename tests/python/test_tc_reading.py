@@ -379,7 +379,7 @@ def test_garbage_is_refused_in_one_line():
 
 @pytest.mark.parametrize(("overhead", "told"), [(-4, 1), (0, 0), (1001, 1)])
 def test_an_overhead_of_cake_that_no_link_has_is_said(overhead, told):
-    link, found = link_of(f"tc qdisc add dev eth0 root cake bandwidth 50mbit overhead {overhead}")
+    link, found = link_of(f"qdisc cake 8001: dev eth0 root refcnt 2 bandwidth 50Mbit overhead {overhead}")
     notes = [note for note in found.notes if f"overhead {overhead}: expected 0 to 1000 bytes" in note]
     assert "overhead" not in link["qdisc"] and len(notes) == told
 

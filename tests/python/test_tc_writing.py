@@ -69,9 +69,20 @@ def test_what_only_comes_near_is_said():
         ({"kind": "fq_pie", "ecn_prob": 1.0}, "ecn_prob 1.0: tc takes ecn_prob 99", "ecn_prob 99"),
         ({"kind": "fq_pie", "ecn_prob": 0}, "ecn_prob 0.0: tc takes ecn_prob 1", "ecn_prob 1\n"),
         ({"kind": "fq_codel", "limit": "0p"}, "limit 0p: tc does not pass limit 0 on", "limit 0 "),
+        # It refuses these.
+        ({"kind": "sfq", "limit": "0p"}, "limit 0p: tc takes limit 2", "sfq limit 2 "),
+        ({"kind": "red", "limit": "0b"}, "limit 0b: tc takes limit 1", "red limit 1 "),
+        # (7500 - 2500) bytes by 2^31.
+        ({"kind": "red", "probability": 0}, "probability 0.0: tc takes probability 2.33e-06", "probability 2.33e-06 "),
+        ({"kind": "choke", "probability": 0}, "probability 0.0: tc takes probability 3.89e-05", "choke "),
+        ({"kind": "cake", "overhead": 250}, "and tc takes no more than 256", "overhead 256 "),
+        ({"kind": "cake", "limit": "0p"}, "limit 0p: tc does not pass memlimit 0 on", ""),
+        ({"kind": "cake", "limit": "0b"}, "limit 0b: tc does not pass memlimit 0 on", ""),
+        ({"kind": "sfb", "limit": "0p"}, "limit 0p: the kernel takes the port's txqueuelen for limit 0", ""),
         ({"kind": "dualpi2", "step_thresh": "0ms"}, "step_thresh 0s: tc does not pass step_thresh 0s on", ""),
     ):
-        assert remark in written(queue).text and words in written(queue).text, queue
+        said = written(queue).text
+        assert remark in " ".join(said.replace("#", "").split()) and words in said, queue
     assert "max_burst 10ms: Linux has 150 ms" in written({"kind": "pie", "max_burst": "10ms"}).text
     own = written(path={"rtt": {"uniform": ["10ms", "150ms"]}}, traffic=[{"kind": "bulk", "rtt": "9ms", "cc": "cubic"}])
     assert "netem delay 40ms" in own.text and "uniform from 10ms to 150ms is each connection's own" in own.text

@@ -4,11 +4,13 @@ Sources: iproute2's tc/q_*.c, of which q_cake.c, q_sfb.c and q_dualpi2.c compute
 net/sched/sch_*.c.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from aqmlab.tc import quantities as q
+from aqmlab.tc import red
 from aqmlab.tc.quantities import Raw
-from aqmlab.tc.table import CELLS, FRAMINGS, ROUND_TRIPS, VLAN, Choice, Flag, Row
+from aqmlab.tc.table import CELLS, FRAMINGS, OF_RED, ROUND_TRIPS, VLAN, Choice, Flag, Row
 
 Said = Sequence[tuple[str, Raw]]
 """Words as they were written, each with its value; 1 where it stands alone."""
@@ -43,8 +45,28 @@ NOT_SENT = {
     "pie": ("limit", "target", "tupdate", "alpha", "beta"),
     "fq_pie": ("limit", "flows", "target", "tupdate", "alpha", "beta", "quantum", "ecn_prob"),
     "dualpi2": ("limit", "target", "tupdate", "step_thresh"),
+    "red": ("min", "max"),
+    "choke": ("min", "max"),
+    "cake": ("bandwidth", "rtt", "memlimit"),
+    "sfb": ("limit",),
 }
 """By qdisc: words whose 0 stands for what there is anyway."""
+
+UNSENT = "tc does not pass 0 on, and the default stands"
+
+INSTEAD = {
+    ("cake", "rtt"): "tc passes a target of 1us on but no rtt, and the defaults stand here",
+    ("sfb", "limit"): "the kernel takes the port's txqueuelen for 0, and the default stands here",
+}
+"""What to say of a word whose 0 has other effects."""
+
+TAKEN: Mapping[str, Mapping[str, tuple[int, float]]] = {
+    "sfq": {"limit": (2, math.inf)},
+    "red": {"limit": (1, math.inf)},
+    "choke": {"limit": (2, math.inf)},  # max at least, which is above min, which is a packet at least
+    "cake": {"overhead": (-64, 256), "mpu": (0, 256)},
+}
+"""By qdisc: the numbers that tc takes of words of which it refuses others."""
 
 
 def settled(row: Row | None, said: Said) -> dict[str, Raw]:
@@ -90,6 +112,9 @@ def _framed(said: Said, words: dict[str, Raw]) -> dict[str, Raw]:
                 overhead = int(q.split(str(raw))[0])
             except ValueError:
                 return words  # it is named where it is read
+            least, most = TAKEN["cake"]["overhead"]
+            if not least <= overhead <= most:
+                return words  # tc refuses it
         elif word == "mpu":
             changed["mpu"] = raw
         elif word == VLAN:
@@ -104,7 +129,7 @@ def _framed(said: Said, words: dict[str, Raw]) -> dict[str, Raw]:
             changed |= {"mpu": str(least)} if least else {}
             cells = own or cells
     kept = {word: raw for word, raw in words.items() if word not in OF_FRAMING or word == "raw"}
-    return {**kept, **changed, "overhead": str(overhead), **({cells: 1} if cells else {})}
+    return {**kept, **changed, "overhead": overhead, **({cells: 1} if cells else {})}
 
 
 def is_sent(row: Row, word: str, raw: Raw) -> bool:
@@ -118,11 +143,69 @@ def is_sent(row: Row, word: str, raw: Raw) -> bool:
     return number != 0 or (unit in q.PACKET_UNITS and word != "step_thresh")
 
 
+def taken(row: Row, words: Mapping[str, Raw]) -> tuple[dict[str, Raw], list[str]]:
+    """The words of a command that tc does not refuse by their numbers, and what to say of the others.
+
+    Of RED without the words that a weight is computed from nothing is said: they are no command of tc's.
+    """
+    refused: dict[str, str] = {}
+    if not row.is_red or not OF_RED.isdisjoint(words):
+        for word, ends in TAKEN.get(row.tc, {}).items():
+            number = _bare(words.get(word))
+            if number is not None and not ends[0] <= number <= ends[1]:
+                refused[word] = said_of(*ends)
+    if row.is_red and (least := _least_probability(row, words)):
+        number = _bare(words.get("probability"))
+        if number is not None and number < least:
+            refused["probability"] = f"{least:.3g} or more"
+    kept = {word: raw for word, raw in words.items() if word not in refused}
+    return kept, [f"{word} {words[word]}: tc refuses it; expected {said}" for word, said in refused.items()]
+
+
+def said_of(least: int, most: float) -> str:
+    """Which numbers are expected, in words."""
+    return f"{least} or more" if most == math.inf else f"{least} to {most:.0f}"
+
+
+def nearest(row: Row, word: str, written: str, given: Mapping[str, str], packet_bytes: float) -> str:
+    """The value nearest to a written one that tc takes; `given` are those of the words before it."""
+    least, most = TAKEN.get(row.tc, {}).get(word, (-math.inf, math.inf))
+    if row.is_red and word == "probability" and {"min", "max"} <= given.keys():
+        band = float(given["max"]) - float(given["min"])
+        least = red.least_probability(band * packet_bytes if row.tc == "choke" else band)
+    number = _bare(written)
+    if number is None or least <= number <= most:
+        return written
+    return f"{min(max(number, least), most):.9g}"
+
+
+def _bare(raw: Raw | None) -> float | None:
+    """The number of a word as it was written, unless it counts packets as scenarios do; what is computed is no word."""
+    try:
+        number, unit = q.split(raw) if isinstance(raw, str) else (None, "")
+    except ValueError:
+        return None  # it is named where it is read
+    return None if unit in q.PACKET_UNITS else number
+
+
+def _least_probability(row: Row, words: Mapping[str, Raw]) -> float:
+    """The smallest probability that tc takes of a RED; 0 where that is not known."""
+    if OF_RED.isdisjoint(words) or not _bare(words.get("limit")):
+        return 0.0
+    try:
+        least, most = red.lengths(words, row.ours)
+        unit = red.average_packet(words) if row.tc == "choke" else 1.0
+    except ValueError:
+        return 0.0
+    return red.least_probability(unit * (most - least))
+
+
 def passed(row: Row, words: Mapping[str, Raw]) -> tuple[dict[str, Raw], list[str]]:
     """The words of a command that tc passes on, and what to say of the others."""
-    sent = {word: raw for word, raw in words.items() if is_sent(row, word, raw)}
+    is_ours = row.is_red and OF_RED.isdisjoint(words)
+    sent = {word: raw for word, raw in words.items() if is_ours or is_sent(row, word, raw)}
     return sent, [
-        f"'{word} {raw}' of {row.tc}: tc does not pass 0 on, and the default stands"
+        f"'{word} {raw}' of {row.tc}: {INSTEAD.get((row.tc, word), UNSENT)}"
         for word, raw in words.items()
         if word not in sent
     ]

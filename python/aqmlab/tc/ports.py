@@ -76,7 +76,7 @@ def of(device: str, found: Dump) -> Port:
     if leaf is not None and leaf.kind == "cake":
         inner = _cake_overhead(leaf, header, taken if root is not leaf else 0, qdisc, found)
         if rate_bps is None and "bandwidth" in qdisc:
-            rate_bps, overhead, framing = q.rate(qdisc["bandwidth"]), inner, _framing_of_cake(qdisc)
+            rate_bps, overhead, framing = q.rate(qdisc["bandwidth"]), inner, str(_alone(qdisc)["framing"])
     shown = (emulator or shaper) if leaf is None else leaf
     statistics = tuple(_statistics(shown)) if shown is not None else ()
     return Port(device, leaf, qdisc, rate_bps, overhead, framing, statistics, tuple(remarks), emulator)
@@ -98,9 +98,12 @@ def _framing(words: Mapping[str, q.Raw]) -> str:
     return "atm" if words.get("linklayer") in ("atm", "adsl") else "noatm"
 
 
-def _framing_of_cake(qdisc: Tree) -> str:
-    alone = engine.resolve(toml_text.dumps({"link": {"qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}), "tc")
-    return str(alone.scenario["link"]["qdisc"]["framing"])
+def _alone(qdisc: Tree) -> Tree:
+    """CAKE with the words of its framing alone: what else was read may be refused."""
+    own = {key: qdisc[key] for key in ("kind", "overhead_keyword", "framing") if key in qdisc}
+    scenario = engine.resolve(toml_text.dumps({"link": {"qdisc": own}, "traffic": [{"kind": "bulk"}]}), "tc").scenario
+    found: Tree = scenario["link"]["qdisc"]
+    return found
 
 
 def _bytes(node: Node, word: str, found: Dump) -> int:
@@ -214,6 +217,9 @@ def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: D
         return _default_queue(node, found, remarks)
     if node.is_command:
         remarks += meant.left_aside(row, node.words)
+        node.words, refused = meant.taken(row, node.words)
+        for remark in refused:
+            found.note(node.line, remark)
         try:
             node.words = meant.commanded(row, node.words)
         except ValueError as error:
@@ -344,8 +350,7 @@ def _cake_overhead(leaf: Node, header: int, taken: int, qdisc: Tree, found: Dump
     if "overhead" in qdisc:
         shown = int(qdisc["overhead"]) + (header if leaf.words.get("raw") else 0)
     elif "overhead_keyword" in qdisc:
-        alone = engine.resolve(toml_text.dumps({"link": {"qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}), "tc")
-        shown = int(alone.scenario["link"]["qdisc"]["overhead"])
+        shown = int(_alone(qdisc)["overhead"])
     if 0 < shown + taken <= LARGEST_OVERHEAD:
         qdisc["overhead"] = shown + taken
     else:

@@ -79,6 +79,18 @@ def compute(values: Mapping[str, Any], site: Site, tc: Mapping[str, str]) -> tup
     return words, remarks
 
 
+def least_probability(band: float) -> float:
+    """The smallest probability that tc takes where max is a `band` of bytes above min, to three digits; 0 for any.
+
+    By tc/tc_red.c it is more than 2^-31 for each byte of the band; choke has avpkt of them a packet.
+    """
+    if band <= 0:
+        return 0.0
+    bound = band * 2.0**-31
+    digit = 10.0 ** (math.floor(math.log10(bound)) - 2)
+    return float(f"{(math.floor(bound / digit) + 1) * digit:.3g}")
+
+
 def average_packet(found: Mapping[str, Raw]) -> float:
     """The bytes of `avpkt`; `ValueError` where a burst of such packets is none."""
     average = size(found.get("avpkt", USUAL_PACKET))
@@ -90,7 +102,7 @@ def average_packet(found: Mapping[str, Raw]) -> float:
 def refused(found: Mapping[str, Raw], kind: str) -> str:
     """What is said of a command for which tc finds no weight: the word to change, and which burst it would take."""
     average = 1.0 if kind == "choke" else average_packet(found)
-    min_packets = _lengths(found, kind)[0] / average
+    min_packets = lengths(found, kind)[0] / average
     word = "burst" if "burst" in found else "min"
     said = f"{word}: tc refuses {found.get(word, 'it')}; expected"
     asked = "burst" if word == "burst" else "a burst"
@@ -111,7 +123,7 @@ def _unit(kind: str) -> Callable[[Raw], float]:
     return (lambda raw: float(packets(raw))) if kind == "choke" else size
 
 
-def _lengths(found: Mapping[str, Raw], kind: str) -> tuple[float, float]:
+def lengths(found: Mapping[str, Raw], kind: str) -> tuple[float, float]:
     """The min and max of a command with a limit.
 
     tc-red(8): what is not given follows from the limit; by tc/q_red.c, max from a min that is given.
@@ -124,7 +136,7 @@ def _lengths(found: Mapping[str, Raw], kind: str) -> tuple[float, float]:
 
 def _burst(found: Mapping[str, Raw], kind: str, average: float) -> int:
     """The packets of a command's burst, which tc makes of min and max where it is not given."""
-    least, most = _lengths(found, kind)
+    least, most = lengths(found, kind)
     return packets(found["burst"]) if "burst" in found else int((2 * least + most) // (3 * average))
 
 
@@ -141,7 +153,7 @@ def derive(found: Mapping[str, Raw], kind: str, is_command: bool) -> tuple[dict[
     if "bandwidth" in found and rate(found["bandwidth"]):
         values["capacity"] = rate_text(rate(found["bandwidth"]))
     if is_command and "limit" in found:
-        least, most = _lengths(found, kind)
+        least, most = lengths(found, kind)
         values |= {
             name: f"{amount:.0f}{'p' if kind == 'choke' else 'b'}" for name, amount in (("min", least), ("max", most))
         }

@@ -152,6 +152,9 @@ def _sorted(spec: str, rest: Sequence[str], row: Row | None, own: Mapping[str, s
             values[name], position = _typed(following, own[name]), position + 1
     words = meant.settled(row, said)
     if row is not None:
+        _, refused = meant.taken(row, words)
+        if refused:
+            raise BadInput(f"{spec!r}: {refused[0]}")
         words, unsent = meant.passed(row, words)
         for line in unsent:
             doubt(f"{spec!r}: {line}")

@@ -136,9 +136,11 @@ def port(
     is_alone = is_framed and q.same(values.get("bandwidth"), rate)
     said = []
     if row.tc == "cake" and not is_alone and header and values["overhead"]:
+        beyond = values["overhead"] + header
+        most = int(meant.TAKEN["cake"]["overhead"][1])
         said.append(
-            f"overhead {values['overhead'] + header} for {values['overhead']}: cake takes off the {header} bytes of "
-            "Ethernet that stab has taken off already"
+            f"overhead {min(beyond, most)} for {values['overhead']}: cake takes off the {header} bytes of "
+            f"Ethernet that stab has taken off already{f', and tc takes no more than {most}' * (beyond > most)}"
         )
     made = _discipline(link, queue, rate, tcp, within=None if is_alone else header, said=said)
     if is_alone:
@@ -231,19 +233,22 @@ def _words(row: Row, values: Mapping[str, Any], site: q.Site, within: int | None
             case Value():
                 written = _special(row, word, value, site, within)
                 if written is None:
-                    written = word.kind.to_tc(value, site)
-                    if word.kind is q.BYTES and str(value).endswith("p"):
+                    wanted = word.kind.to_tc(value, site)
+                    written = meant.nearest(row, word.tc, wanted, given, site.packet_bytes)
+                    if written != wanted:
+                        remarks.append(f"{word.ours} {value}: tc takes {word.tc} {written}")
+                    elif word.kind is q.BYTES and str(value).endswith("p"):
                         in_packets.append(f"{word.ours} {value}")
                     elif not meant.is_sent(row, word.tc, written):
-                        remarks.append(
-                            f"{word.ours} {value}: tc does not pass {word.tc} {written} on, and the kernel's own stands"
-                        )
+                        remarks.append(f"{word.ours} {value}: {_unsent(row, word.tc, written)}")
                     elif not q.same(word.kind.from_tc(written), value):
                         remarks.append(f"{word.ours} {value}: tc takes {word.tc} {written}")
                     given[word.tc] = written
                     words += [word.tc, written]
                 else:
                     words += written.split()
+                    if written == "memlimit 0":
+                        remarks.append(f"{word.ours} {value}: {_unsent(row, word.tc, '0')}")
     if in_packets:
         counts = f"mean_packet, {site.packet_bytes:g} bytes" if row.is_red else f"{site.packet_bytes:g} bytes"
         remarks.append(f"{', '.join(in_packets)}: Linux's {row.tc} measures bytes; a packet counts as {counts}")
@@ -267,6 +272,12 @@ def _words(row: Row, values: Mapping[str, Any], site: q.Site, within: int | None
     return words, remarks
 
 
+def _unsent(row: Row, word: str, written: str) -> str:
+    if (row.tc, word) == ("sfb", "limit"):
+        return "the kernel takes the port's txqueuelen for limit 0"
+    return f"tc does not pass {word} {written} on, and the kernel's own stands"
+
+
 def _key(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
@@ -288,7 +299,7 @@ def _special(row: Row, word: Value, value: Any, site: q.Site, within: int | None
     # CAKE takes an Ethernet header off when an overhead is given, and below stab it is off already.
     if within is None:
         return f"overhead {value}"
-    return f"overhead {value + within}" if value else "raw"
+    return f"overhead {min(value + within, int(meant.TAKEN['cake']['overhead'][1]))}" if value else "raw"
 
 
 def _words_of_red(row: Row, values: Mapping[str, Any]) -> list[str]:
