@@ -392,6 +392,14 @@ delayed_ack = "off"
     assert "traffic.2: of repair a kernel has one setting" in said and len(found.remarks) == 3
 
 
+def test_a_least_timeout_that_is_rounded_is_remarked(real):
+    found = linux(f'{BULK}rto_min = "1500us"\n{BULK}', tcp='rto_min = "5ms"')
+    assert [block.route.split()[-1] for block in found.blocks] == ["2ms", "5ms"]
+    assert found.remarks == ("traffic.0.rto_min = 1500us: ip takes whole milliseconds, 2 here",)
+    (said,) = linux(tcp='rto_min = "300us"').remarks
+    assert said == "tcp.rto_min = 300us: ip takes whole milliseconds, 1 here"
+
+
 @pytest.mark.parametrize(("window", "is_said"), [("64kb", False), ("256kb", True)])
 def test_a_window_offered_whole_from_the_start_is_remarked(real, window, is_said):
     # tcp(7): tcp_rmem, 131072 bytes at first, of which tcp_adv_win_scale leaves half for the window.

@@ -155,6 +155,8 @@ def _remarks(tcp: Tree, traffic: list[Tree], whole: list[Tree], header: int) -> 
             found.append(f"{place}.repair = {own['repair']}: Linux repairs as {other}")
         if grown := hosts.grows_at_first(own):
             found.append(f"{place}.{grown}")
+        if rounded := hosts.rounds_rto_min(own):
+            found.append(f"{place}.rto_min = {rounded}")
         if hosts.advertised(own) > MTU - header:
             room = MTU - header - (hosts.TIMESTAMPS if hosts.has_timestamps(own) else 0)
             found.append(f"{place}.mss = {own['mss']}: no more than {room} bytes fit in packets of {MTU}")

@@ -173,6 +173,13 @@ def rto_min_ms(tcp: Mapping[str, Any]) -> int:
     return max(1, math.ceil(q.microseconds(str(tcp["rto_min"])) / 1000))
 
 
+def rounds_rto_min(tcp: Mapping[str, Any]) -> str | None:
+    """The least timeout and what a route makes of it, where that is another."""
+    if q.same(q.time_text(1000 * rto_min_ms(tcp)), tcp["rto_min"]):
+        return None
+    return f"{tcp['rto_min']}: ip takes whole milliseconds, {rto_min_ms(tcp)} here"
+
+
 def advertised(tcp: Mapping[str, Any]) -> int:
     """The MSS option, in bytes: without the timestamps that take their room in each segment, RFC 6691."""
     return int(q.size(tcp["mss"])) + (TIMESTAMPS if has_timestamps(tcp) else 0)
@@ -211,8 +218,8 @@ def _route(tcp: Tree) -> list[Line]:
     remarks = []
     if int(q.size(tcp["window"])) >= LARGEST_WINDOW:
         remarks.append(f"window {tcp['window']}: TCP has no more than {LARGEST_WINDOW} bytes, and buffers set it")
-    if not q.same(q.time_text(1000 * rto_min_ms(tcp)), tcp["rto_min"]):
-        remarks.append(f"rto_min {tcp['rto_min']}: ip takes whole milliseconds, {rto_min_ms(tcp)} here")
+    if rounded := rounds_rto_min(tcp):
+        remarks.append(f"rto_min {rounded}")
     words = " ".join(route(tcp, advertised(tcp), ETHERNET_MSS))
     return [Line(f"ip route change $({ROUTE}) {words}", tuple(remarks))]
 
