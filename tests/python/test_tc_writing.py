@@ -136,6 +136,10 @@ def test_a_controller_that_linux_has_not_is_remarked(cc, said):
     setup = written(tcp={"stack": "linux", "cc": cc})
     (line,) = [line for section in setup.sections for line in section.lines if "tcp_congestion_control" in line.text]
     assert [remark[: len(said)] for remark in line.remarks] == [said] * bool(said)
+    # Google's tree calls its BBR v3 what Linux calls its BBR v1.
+    assert line.text.endswith("=bbr") == cc.startswith("bbr")
+    otherwise = "; without that tree this is BBR v1" if cc == "bbr3" else "; without it this line fails"
+    assert all(remark.endswith(otherwise) for remark in line.remarks)
     # That of a block is set on its own hosts.
     setup = written(tcp={"stack": "linux"}, traffic=[{"kind": "bulk", "cc": cc}])
     assert (f"traffic.0: {said}" in " ".join(setup.text.replace("#", "").split())) == bool(said)

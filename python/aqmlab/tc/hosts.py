@@ -28,6 +28,9 @@ NOT_IN_LINUX = {
 }
 """Congestion controllers that no Linux of kernel.org has, by the name that `sysctl` would have for them."""
 
+CALLED_THERE = {"bbr3": ("bbr", "BBR v1")}
+"""Of these, what the tree that has one calls it, where it is another name, and what that is in Linux."""
+
 TIMESTAMPS = 12
 """Bytes of the timestamps option in each segment, RFC 7323 §3."""
 
@@ -191,15 +194,19 @@ def _sysctls(tcp: Tree) -> list[Line]:
         "tcp_no_metrics_save": ["connections start without what earlier ones learned, as they do in aqmlab"],
         "tcp_rmem": ["the route below bounds the window at first; a kernel widens it again as its buffer grows"],
     }
+    values = sysctls(tcp)
     if absent := not_in_linux(tcp):
-        remarks["tcp_congestion_control"] = [f"cc = {tcp['cc']}: {absent}; without it this line fails"]
+        called = CALLED_THERE.get(kernel_control(tcp))
+        otherwise = "it this line fails" if called is None else f"that tree this is {called[1]}"
+        remarks["tcp_congestion_control"] = [f"cc = {tcp['cc']}: {absent}; without {otherwise}"]
+        values["tcp_congestion_control"] = kernel_control(tcp) if called is None else called[0]
     if grown := grows_at_first(tcp):
         remarks["tcp_rmem"].append(grown)
     if other := another_repair(tcp):
         remarks["tcp_sack"] = [f"repair = {repair}: Linux repairs as {other}"]
     if not has_rack(tcp):
         remarks["tcp_recovery"] = [f"no RACK and no probe of tails: repair = {repair}"]
-    lines = [_sysctl(name, value, *remarks.get(name, [])) for name, value in sysctls(tcp).items()]
+    lines = [_sysctl(name, value, *remarks.get(name, [])) for name, value in values.items()]
     said = (
         [f"ecn = {ecn}: Linux has no ECN-capable SYN/ACK, so this is RFC 3168"]
         if ecn.startswith("plus")
