@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -150,20 +151,36 @@ def test_lines_for_a_mobile_network_say_what_a_port_without_a_header_counts() ->
 # ---- Linux ----
 
 
-def test_offloads_of_the_members_of_a_bridge_are_off_too(tmp_path: Path) -> None:
+def test_offloads_of_what_is_below_a_port_are_off_too(tmp_path: Path) -> None:
+    """A bridge of a port and of a bond of two; a VLAN."""
     text = script("linux", "fq_codel").replace("/sys/class/net", str(tmp_path / "net"))
-    for member in ("eth1", "eth2"):
-        (tmp_path / "net" / "lan" / "brif" / member).mkdir(parents=True)
+    below = {"lan": ["bond0", "eth1"], "bond0": ["eth2", "eth3"], "wan": ["eth0"], "eth0": []}
+    for port, members in below.items():
+        (tmp_path / "net" / port).mkdir(parents=True)
+        for member in members:
+            (tmp_path / "net" / port / f"lower_{member}").mkdir()
     done, calls = ran(tmp_path, text, tc="", ip="", ethtool="")
     assert done.returncode == 0
     offloads = [call for call in calls if call.startswith("ethtool")]
-    assert offloads == [f"ethtool -K {port} tso off gso off gro off" for port in ("lan", "eth1", "eth2", "wan")]
+    ports = ("lan", "bond0", "eth2", "eth3", "eth1", "wan", "eth0")
+    assert offloads == [f"ethtool -K {port} tso off gso off gro off" for port in ports]
     # A port that refuses is named in a line, and the others go on.
     done, calls = ran(tmp_path, text, tc="", ip="", ethtool="exit 1")
-    assert done.returncode == 0 and done.stderr.count("offloads stay on") == 4 and len(calls) > 10
+    assert done.returncode == 0 and done.stderr.count("offloads stay on") == 7 and len(calls) > 10
     one = asked("linux")
-    assert "ls /sys/class/net/lan/brif" in lines.of(one, of(one, "fq_codel"))
-    assert "brif" not in lines.of(one, of(one, "cake"))
+    assert "below a bridge, a bond or a VLAN" in lines.of(one, of(one, "fq_codel"))
+    assert "bridge" not in lines.of(one, of(one, "cake"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="left out: ip, or root's rights")
+def test_a_kernel_says_what_is_below_a_port(tmp_path: Path) -> None:
+    made = "mount -t sysfs sys /sys && ip link add name lan type bridge && "
+    made += "ip link add name eth1 type veth peer name far && ip link set dev eth1 master lan || exit 77"
+    call = ["unshare", "--net", "--mount", "sh", "-c", made + "; ls -d /sys/class/net/*/lower_*"]
+    done = subprocess.run(call, capture_output=True, text=True, timeout=60)
+    if done.returncode == 77:
+        pytest.skip("left out: a bridge, or veth")
+    assert done.stdout == "/sys/class/net/lan/lower_eth1\n"
 
 
 def test_it_is_said_that_offloads_stay_off(tmp_path: Path) -> None:

@@ -66,11 +66,10 @@ trap 'undo; echo "router.sh: a line failed, and nothing is set{_STAY_OFF if has_
 """
     if has_offloads:
         head += """
-apart() {    # a bridge's packets are joined where they come in, at its members
-    for port in "$1" /sys/class/net/"$1"/brif/*; do
-        if [ "$port" = "$1" ] || [ -e "$port" ]; then
-            ethtool -K "${port##*/}" tso off gso off gro off || echo 'offloads stay on: packets queue in bunches' >&2
-        fi
+apart() {    # packets are joined where they come in: at members of a bridge or a bond, at the port below a VLAN
+    ethtool -K "$1" tso off gso off gro off || echo 'offloads stay on: packets queue in bunches' >&2
+    for below in /sys/class/net/"$1"/lower_*; do
+        if [ -e "$below" ]; then apart "${below##*/lower_}"; fi
     done
 }
 """
@@ -139,7 +138,7 @@ def _tc(question: Question, link: dict[str, Any], ports: tuple[str, str] = LINE)
     elif ports == LINE:
         if without := _without_header(question):
             first += f"\n# {without}: leave its stab out."
-        first += f"\n# Where {ports[0]} is a bridge, offloads of its members too: ls /sys/class/net/{ports[0]}/brif"
+        first += "\n# Of what is below a bridge, a bond or a VLAN, offloads too: ls -d /sys/class/net/*/lower_*"
     return "\n\n".join((first, *sections))
 
 
