@@ -60,7 +60,7 @@ def deleted(calls: Sequence[str]) -> list[str]:
     return [call for call in calls if " delete " in f"{call} "]
 
 
-OWN = re.compile(r"ipfw -q (delete set 7|(queue|sched|pipe) delete 700[12])")
+OWN = re.compile(r"ipfw -q (set 7 delete [12]0|(queue|sched|pipe) delete 700[12])")
 """What is the script's own: FreeBSD's rc.firewall has rules 100 to 300 for loopback, in set 0."""
 
 
@@ -76,7 +76,7 @@ def test_on_freebsd_no_rule_is_touched_that_is_not_its_own(tmp_path: Path, name:
     # What is taken away again: all that was set.
     done, undone = ran(tmp_path, text, "undo", ipfw="", sysctl="echo 0")
     assert done.returncode == 0 and undone == deleted(undone) == deleted(calls)
-    assert {call.split()[-1] for call in undone} == {"7", "7001", "7002"}
+    assert {call.split()[-1] for call in undone} == {"10", "20", "7001", "7002"}
 
 
 def test_on_freebsd_nothing_is_set_that_would_go_past_the_firewall(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_on_freebsd_a_line_that_fails_leaves_nothing(tmp_path: Path) -> None:
     done, calls = ran(tmp_path, script("freebsd", "fq_codel"), ipfw=refuses, sysctl="echo 0")
     assert done.returncode == 1 and "nothing is set" in done.stderr
     last = max(at for at, call in enumerate(calls) if "config" in call)
-    assert all(OWN.fullmatch(call) for call in calls[last + 1 :]) and "ipfw -q delete set 7" in calls[last + 1 :]
+    assert all(OWN.fullmatch(call) for call in calls[last + 1 :]) and "ipfw -q set 7 delete 20" in calls[last + 1 :]
 
 
 def test_on_freebsd_a_long_queue_is_allowed_before_it_is_set() -> None:
@@ -111,8 +111,28 @@ def test_on_freebsd_a_long_queue_is_allowed_before_it_is_set() -> None:
         size = 1024 * int(re.findall(r"queue (\d+)KBytes", queue)[0])
         assert (size > 1 << 20) == is_long
         allowed = [row for row in rows if "pipe_byte_limit" in row]
-        assert allowed == [f"sysctl net.inet.ip.dummynet.pipe_byte_limit={size}"] * is_long
-        assert not is_long or rows.index(allowed[0]) < rows.index(queue)
+        name = "net.inet.ip.dummynet.pipe_byte_limit"
+        assert allowed == [f"# Unless sysctl -n {name} says more:", f"sysctl {name}={size}"] * is_long
+        assert not is_long or rows.index(allowed[-1]) < rows.index(queue)
+
+
+@pytest.mark.parametrize(
+    ("name", "down", "limit", "wanted"),
+    [("codel", "50mbit", "pipe_slot_limit", 1000), ("short fifo", "1gbit", "pipe_byte_limit", 5937152)],
+)
+def test_on_freebsd_a_limit_is_raised_and_never_lowered(
+    tmp_path: Path, name: str, down: str, limit: str, wanted: int
+) -> None:
+    text = script("freebsd", name, down=down)
+    for there, is_raised in ((wanted - 1, True), (wanted, False), (2 * wanted, False)):
+        says = f'case "$*" in *{limit}) echo {there};; *) echo 0;; esac'
+        done, calls = ran(tmp_path, text, ipfw="", sysctl=says)
+        assert done.returncode == 0 and done.stderr == ""
+        set_to = [call for call in calls if call.startswith("sysctl") and "=" in call]
+        assert set_to == [f"sysctl net.inet.ip.dummynet.{limit}={wanted}"] * is_raised
+    assert "it stays so" in text
+    done, calls = ran(tmp_path, text, "undo", ipfw="", sysctl="")
+    assert not [call for call in calls if call.startswith("sysctl")]
 
 
 # ---- OpenWrt ----

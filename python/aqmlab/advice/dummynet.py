@@ -40,7 +40,7 @@ def of(question: Question, link: dict[str, Any], port: str = PORT) -> str:
     ]
     largest = max((1024 * _kbytes(values) for values, _, _ in ways if values["kind"] == "bfifo"), default=0)
     if largest > PIPE_BYTES:
-        lines.append(f"sysctl net.inet.ip.dummynet.pipe_byte_limit={largest}")
+        lines += _raised("pipe_byte_limit", largest, port)
     for (number, rule), (values, rate, way) in zip(DUMMYNET, ways, strict=True):
         kind, bw, to = values["kind"], f"bw {in_kbit(rate)}Kbit/s", "pipe"
         if kind == "bfifo":
@@ -56,23 +56,35 @@ def of(question: Question, link: dict[str, Any], port: str = PORT) -> str:
         else:
             slots = in_packets(values["limit"])
             if number == DUMMYNET[0][0]:
-                lines.append(f"sysctl net.inet.ip.dummynet.pipe_slot_limit={slots}")
+                lines += _raised("pipe_slot_limit", int(slots), port)
             lines.append(f"ipfw pipe {number} config {bw} queue {slots} {kind} {_law(values)}")
         lines.append(f"ipfw add {rule} set {RULE_SET} {to} {number} ip from any to any {way}")
     return "\n".join(lines) + "\n"
 
 
+def _raised(limit: str, wanted: int, port: str) -> list[str]:
+    """Lines that let pipes be as long as is wanted: others may have longer ones by now.
+
+    Lines that are shown are for any shell; that of FreeBSD's root was csh up to FreeBSD 13.
+    """
+    name = f"net.inet.ip.dummynet.{limit}"
+    if port == PORT:
+        return [f"# Unless sysctl -n {name} says more:", f"sysctl {name}={wanted}"]
+    return [f'[ "$(sysctl -n {name})" -ge {wanted} ] || sysctl {name}={wanted}']
+
+
 def script(question: Question, link: dict[str, Any]) -> str:
     """The lines as a script, which may be run again and touches nothing but what it has set."""
-    numbers = " ".join(str(number) for number, _ in DUMMYNET)
+    numbers, rules = (" ".join(map(str, each)) for each in zip(*DUMMYNET, strict=True))
     head = f"""#!/bin/sh
 # Edit the name of the port below, or say it: WAN=igb0 sh router.sh. Run it as root, and again if need be; sh router.sh
-# undo takes away what it has set: the rules of set {RULE_SET}, and the pipes {numbers}.
+# undo takes away what it has set: rules of set {RULE_SET} ({rules}), and pipes ({numbers}). Where a limit of dummynet's
+# was raised for these, it stays so: other pipes may need it by then.
 set -eu
 : "${{WAN:={PORT}}}"    # the port towards the line
 
 undo() {{
-    ipfw -q delete set {RULE_SET} 2>/dev/null || true
+    for rule in {rules}; do ipfw -q set {RULE_SET} delete "$rule" 2>/dev/null || true; done
     for number in {numbers}; do
         for what in queue sched pipe; do ipfw -q "$what" delete "$number" 2>/dev/null || true; done
     done
