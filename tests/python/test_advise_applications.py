@@ -86,10 +86,37 @@ def test_a_queue_under_which_nobody_begins_a_page_has_none_in_time(monkeypatch: 
     found = advising.advise(asked, rounds=3, rate_error=0.0)
     scores = {name: found.race.scores[name] for name in pages}
     assert scores == {TODAY: [0.5, 0.5, 1.0], "fq_codel": [0.65, 0.65, 1.0], "codel": [0.5, 0.5, 1.0]}
-    assert any("has none in time in the score of that round" in one for one in words.notes(found))
+    assert any("the first has none in time in that round" in one for one in words.notes(found))
+    # Tables have the same rounds as the score: those in which somebody asked under some queue.
+    shares = next(one for one in applications.FIGURES if one.key == "pages_in_2s")
+    values = {name: found.value(name, shares) for name in pages}
+    assert {name: one and (one.value, one.n) for name, one in values.items()} == {
+        TODAY: (0.0, 2),
+        "fq_codel": (pytest.approx(0.3), 2),
+        "codel": (0.0, 2),
+    }
+    assert found.worth(shares).rounds == 2
     # What nobody does has no weight anywhere.
     rows = [{"calls_mos": 4.41, "pages_in_2s": None}, {"calls_mos": 1.0, "pages_in_2s": None}]
-    assert applications.scores(asked, rows) == [1.0, 0.0]
+    assert applications.beside_each_other(rows) == rows
+    assert [applications.score(asked, row) for row in rows] == [1.0, 0.0]
+
+
+def test_a_shaper_too_fast_under_which_nobody_begins_a_page_has_none_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = question.read("20mbit", "4mbit", homes=2, platform="freebsd", what_for="web,calls")
+
+    def made(work: object, *_: object) -> list[applications.Row]:
+        better = {TODAY: 0.1, "fq_codel": 0.9}
+        return [
+            {"calls_mos": 4.41, "pages_in_2s": better.get(one.name, 0.2) if too_fast is None or seed else None}
+            for one, seed, too_fast in work  # type: ignore[attr-defined]
+        ]
+
+    monkeypatch.setattr(advising, "made", made)
+    found = advising.advise(asked, rounds=6)
+    assert found.first.name == "fq_codel"
+    assert [row["pages_in_2s"] for row in found.too_fast] == [0.0, *[0.9] * 5]
+    assert any("the first has none in time in that round" in one for one in words.notes(found))
 
 
 def test_who_wants_films_has_some() -> None:

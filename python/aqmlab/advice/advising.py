@@ -78,6 +78,8 @@ class Advice:
     runs: int = 0
     rate_error: float = RATE_ERROR
     """How much too fast that is, as a share of the line's rates."""
+    has_waited: bool = False
+    """Whether nobody began a page under a queue in a round in which somebody did under another."""
     took_s: float = 0.0
     """How long all runs took on this machine."""
 
@@ -137,8 +139,7 @@ class Advice:
     def worth(self, figure: Figure) -> Worth:
         """What the first is worth beside today, of the rounds in which both have the figure.
 
-        Where somebody waits for one page before the next, a slow queue has rounds in which none is begun: the mean of
-        each over rounds of its own would compare different evenings.
+        The mean of each over rounds of its own would compare different evenings.
         """
         rows = zip(self.rows[TODAY], self.rows[self.race.first], strict=False)
         pairs = [(row.get(figure.key), other.get(figure.key)) for row, other in rows]
@@ -209,10 +210,12 @@ def advise(
         asked = [(one, seed) for seed in range(since, look) for one in running]
         rows = made([(one, seed, None) for one, seed in asked], question, at_once, monitor)
         for begin in range(0, len(rows), len(running)):
-            of_round = rows[begin : begin + len(running)]
-            for one, row, score in zip(running, of_round, applications.scores(question, of_round), strict=True):
+            as_measured = rows[begin : begin + len(running)]
+            of_round = applications.beside_each_other(as_measured)
+            found.has_waited = found.has_waited or of_round != as_measured
+            for one, row in zip(running, of_round, strict=True):
                 found.rows[one.name].append(row)
-                race.add(one.name, score)
+                race.add(one.name, applications.score(question, row))
         found.runs += len(rows)
         since = look
         decided = race.judge()
@@ -221,7 +224,10 @@ def advise(
             break
     if rate_error and found.is_shaped:
         wrong = [(found.first, seed, 1 + rate_error) for seed in range(min(WRONG_ROUNDS, since))]
-        found.too_fast = made(wrong, question, at_once, monitor)
+        tried = made(wrong, question, at_once, monitor)
+        pairs = zip(tried, found.rows[race.first], strict=False)
+        found.too_fast = [applications.beside_each_other([row, advised])[0] for row, advised in pairs]
+        found.has_waited = found.has_waited or found.too_fast != tried
         found.runs += len(found.too_fast)
     found.took_s = time.monotonic() - begun_s
     return found

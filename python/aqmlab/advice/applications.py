@@ -253,15 +253,15 @@ def _each_way(probes: pl.DataFrame, figure: Any) -> dict[int, list[float]]:
     return ways
 
 
-def scores(question: Question, rows: Sequence[Row]) -> list[float]:
-    """Those of all candidates in one round.
+def beside_each_other(rows: Sequence[Row]) -> list[Row]:
+    """Rows of one round, under a queue each, in which nobody has left out a page by waiting.
 
-    Where people wait for one page before the next, they may begin none under a slow queue: that it loads none in time
-    counts against it if somebody began one under another queue.
+    Where people wait for one page before the next, they may begin none under a slow queue. It loads none in time if
+    somebody began one under another queue.
     """
-    has_pages = any(row.get("pages_in_2s") is not None for row in rows)
-    waited = {"pages_in_2s": 0.0} if has_pages else {}
-    return [score(question, {**row, **waited} if row.get("pages_in_2s") is None else row) for row in rows]
+    if all(row.get("pages_in_2s") is None for row in rows):
+        return list(rows)
+    return [{**row, "pages_in_2s": 0.0} if row.get("pages_in_2s") is None else row for row in rows]
 
 
 def score(question: Question, row: Row) -> float:

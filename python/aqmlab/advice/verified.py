@@ -120,6 +120,8 @@ def verify(found: Advice, rounds: int = ROUNDS, view: View = UNSEEN) -> Verified
             if void := [run.void for run in made if run.void]:
                 return Verified(missing=f"runs between real stacks are void: {void[0]}")
             rows = [_row(found.question, place // len(pair), run) for place, run in enumerate(made)]
+            by_round = [rows[at : at + len(pair)] for at in range(0, len(rows), len(pair))]
+            rows = [row for of_round in by_round for row in applications.beside_each_other(of_round)]
             kernel = str((made[0].manifest.get("live") or {}).get("kernel") or "")
     except (BadInput, CannotRun) as error:  # a link that no live run has, no kernel
         return Verified(missing=str(error))

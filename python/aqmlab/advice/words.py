@@ -280,10 +280,10 @@ def notes(advice: Advice) -> list[str]:
             "A row leaves out the rounds in which nobody asked for it under one of its queues. The table of all "
             "candidates has all runs of each in which somebody did."
         )
-    if _nobody_began(advice):
+    if advice.has_waited:
         said.append(
             "Where nobody began a page under one queue, as people wait for one before the next, and somebody did under "
-            "another, the first has none in time in the score of that round."
+            "another, the first has none in time in that round."
         )
     if advice.too_fast:
         number = len(advice.too_fast)
@@ -293,13 +293,6 @@ def notes(advice: Advice) -> list[str]:
     if advice.race.first != TODAY and any(0 < count < FEWEST_JUDGED for count in counts):
         said.append(f"Of fewer than {FEWEST_JUDGED} rounds nothing is marked ▲ or ▼.")
     return said
-
-
-def _nobody_began(advice: Advice) -> bool:
-    """Whether there was a round in which somebody began a page under some queues, and nobody under others."""
-    every = list(advice.rows.values())
-    rounds = ([rows[at].get("pages_in_2s") for rows in every if at < len(rows)] for at in range(advice.race.rounds))
-    return any(None in shares and any(share is not None for share in shares) for shares in rounds)
 
 
 STATES = {
