@@ -67,6 +67,24 @@ def test_the_overhead_is_that_of_the_class_of_htb_that_bounds():
     assert link_of(text)[0]["overhead"] == f"{table.ETHERNET_HEADER + 24}b"
 
 
+@pytest.mark.parametrize(
+    ("bounding", "leaf", "said"),
+    [
+        ("overhead 8", "overhead 24 mpu 64", ["overhead 24", "mpu 64"]),
+        ("overhead 8", "overhead 8 linklayer atm", ["linklayer atm"]),
+        ("overhead 8", "overhead 8 mpu 0b", []),
+        ("overhead 8", "", []),
+    ],
+)
+def test_what_a_class_of_htb_counts_that_does_not_bound_is_noted(bounding, leaf, said):
+    text = HTB + f"class htb 1:1 root rate 5Mbit ceil 5Mbit {bounding}\n"
+    text += f"class htb 1:10 parent 1:1 rate 1Mbit ceil 50Mbit {leaf}\n"
+    link, found = link_of(text)
+    assert (link["rate"], link["overhead"]) == ("5mbit", f"{table.ETHERNET_HEADER + 8}b") and "framing" not in link
+    why = "left aside, as class 1:1 bounds the rate"
+    assert list(found.notes) == [f"line 3: '{word}' of class 1:10: {why}" for word in said]
+
+
 # ---- words of a qdisc ----
 
 

@@ -53,11 +53,13 @@ def of(device: str, found: Dump) -> Port:
     overhead = header + taken
     framing = _framing(root.stab) if root.stab else "noatm"
     if shaping is not None:
-        rate_bps, bound = _bound(shaping, classes, found)
+        path = _path(shaping, classes)
+        rate_bps, bound = _bound(path, found)
         own = replace(bound, stab={})
         overhead += _bytes(own, "overhead", found)
         framing = _framing(own.words) if framing == "noatm" else framing
         _note_unread(root, own, found)
+        _note_passed_over(path, bound, found)
     if header and not (root.stab or root.is_command) and (leaf is None or leaf.kind != "cake"):
         remarks.append("overhead: tc counts Ethernet's header of 14 bytes, unless stab takes it off, which -d shows")
     qdisc: Tree = {}
@@ -114,10 +116,29 @@ def _bytes(node: Node, word: str, found: Dump) -> int:
 def _note_unread(root: Node, shaper: Node, found: Dump) -> None:
     """Says what of a shaper no key of a link is for, where it is not 0."""
     for node in (replace(root, words=dict(root.stab), stab={}), shaper):
-        if number(q.size, node, "mpu", found, math.inf):
+        if _least_size(node, found):
             found.note(node.line, f"'mpu {node.words['mpu']}': a link has no least size of a packet")
     if shaper.kind == "tbf" and number(q.rate, shaper, "peakrate", found, math.inf):
         found.note(shaper.line, f"'peakrate {shaper.words['peakrate']}' of tbf: aqmlab's shaper has no bucket to empty")
+
+
+def _note_passed_over(path: Sequence[Node], bound: Node, found: Dump) -> None:
+    """Says what classes beside the one that bounds count packets by, where that one has it otherwise."""
+    for node in path:
+        own, other = replace(node, stab={}), replace(bound, stab={})
+        differs = {
+            "overhead": _bytes(own, "overhead", found) != _bytes(other, "overhead", found),
+            "mpu": _least_size(own, found) != _least_size(other, found),
+            "linklayer": _framing(own.words) != _framing(other.words),
+        }
+        for word, is_other in differs.items():
+            if is_other and node.words.get(word):
+                said = f"'{word} {node.words[word]}' of class {node.handle}"
+                found.note(node.line, f"{said}: left aside, as class {bound.handle} bounds the rate")
+
+
+def _least_size(node: Node, found: Dump) -> float:
+    return number(q.size, node, "mpu", found, math.inf) or 0.0
 
 
 def _plain(raw: q.Raw) -> float:
@@ -140,18 +161,23 @@ def _shaper(root: Node, qdiscs: Sequence[Node], classes: Sequence[Node]) -> tupl
     return shaper, next(iter([*chosen, *leaves, *own]), None)
 
 
-def _bound(shaping: Node, classes: Sequence[Node], found: Dump) -> tuple[float | None, Node]:
-    """What the shaper's class can get while no other class sends, and the class that bounds it.
-
-    A class of htb sends its own rate, and borrows up to its ceil (its rate where none is said) what its parent can
-    get. The outermost class has nobody to borrow from, so that its ceil gives it nothing beyond its rate.
-    """
+def _path(shaping: Node, classes: Sequence[Node]) -> list[Node]:
+    """The shaper's class, and those that it borrows from, the outermost last."""
     path = [shaping]
     for _ in classes:
         parent = next((c for c in classes if c.handle == path[-1].parent and c not in path), None)
         if parent is None:
             break
         path.append(parent)
+    return path
+
+
+def _bound(path: Sequence[Node], found: Dump) -> tuple[float | None, Node]:
+    """What the shaper's class can get while no other class sends, and the class that bounds it.
+
+    A class of htb sends its own rate, and borrows up to its ceil (its rate where none is said) what its parent can
+    get. The outermost class has nobody to borrow from, so that its ceil gives it nothing beyond its rate.
+    """
     # A parent that was not pasted may lend whatever the ceil allows.
     is_whole = path[-1].is_root or path[-1].parent.endswith(":")
     most, bound = None if is_whole else number(q.rate, path[-1], "ceil", found, math.inf), path[-1]
