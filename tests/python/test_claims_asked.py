@@ -322,7 +322,7 @@ def answered(*settled, lost=(0.010, 0.0101, 0.0102)):
     """Runs shorter than the published ones, whose windows were found to be settled or not."""
     runs = losing(*lost)
     windows = [replace(one, settled=found) for one, found in zip(runs.windows, settled, strict=True)]
-    return Runs(windows, runs.summaries, demand=runs.demand)
+    return Runs(windows, runs.summaries, demand=runs.demand, scenario={"duration": "200s", "warmup": "60s"})
 
 
 @pytest.mark.parametrize("high", [0.02, 0.005])  # which settled runs hold, and do not
@@ -356,6 +356,32 @@ def test_runs_of_all_points_count_once_however_many_numbers_are_of_them():
     # A number that the settled point has alone is decided, and fails the claim.
     other = loss(high=0.02) | {"of": {"aqm": "tail", "ecn": "off", "load": "98"}}
     assert asked(subjects, loss(**AGAINST, high=0.0), other).verdict == FAILS
+
+
+def drifting(*statistics):
+    """What runs show whose one series goes up by so many standard errors, which none of them is sure of by itself."""
+    facts = {"name": "queue, forward", "answer": "yes", "freedom": 40.0, "p": 0.06, "begins": 10.0, "ends": 12.0}
+    series = [{**facts, "statistic": statistic, "climb": 0.0} for statistic in statistics]
+    return [{"answer": "yes", "p": 0.06, "cut_s": None, "series": [one]} for one in series]
+
+
+def test_a_trend_that_no_run_shows_by_itself_and_all_together_do_leaves_the_claim_open():
+    apart, common = drifting(2.0, -2.0, 0.5), drifting(2.0, 2.0, 1.9)
+    assert asked({PI: answered(*apart)}, loss(high=0.02)).verdict == HOLDS
+    claim = asked({PI: answered(*common)}, loss(high=0.02))
+    assert claim.verdict == OPEN
+    assert claim.findings[0].note == "not settled, by its 3 runs together"
+    assert claim.remark == "the window was not settled, by its 3 runs together"
+    assert claim.as_dict()["unbelieved"] == {"not settled": (0, 3)}
+    # Beside a settled point, one like it, and one whose runs show it by themselves.
+    beside = [
+        (answered(*apart), "not settled, by its 3 runs together"),
+        (answered(*common), "not settled, by the runs of each of 2 points together"),
+        (answered(MOVED, MOVED, SETTLED), "not settled in 2 of 6 runs"),
+    ]
+    for other, why in beside:
+        claim = asked({PI: answered(*common), TAIL: other}, loss(**AGAINST, high=0.02))
+        assert (claim.verdict, claim.findings[0].note, claim.remark) == (OPEN, why, f"the window was {why}")
 
 
 def test_runs_as_long_as_the_published_ones_are_what_the_claim_is_about():

@@ -115,20 +115,30 @@ class Doubt:
     why: str
     """Why they do not; empty where they do."""
     runs: int
-    """How many of them say so."""
+    """How many of them say so by themselves. None may: a trend that all have in common shows in all together."""
     of: int
 
 
 def doubted(doubts: Sequence[Doubt]) -> str:
     """Why a number of several points says nothing of the long run: `not settled in 3 of 6 runs`; the gravest alone."""
-    return next((f"{why} in {runs} of {of} runs" for why, (runs, of) in _by_reason(doubts).items()), "")
+    return next(iter(_reasons(doubts)), "")
+
+
+def _reasons(doubts: Sequence[Doubt]) -> list[str]:
+    """Each reason with the runs that it was found in, or with the points that show it in all of their runs together."""
+    said = []
+    for why, (runs, of) in _by_reason(doubts).items():
+        alike = [doubt for doubt in doubts if doubt.why == why]
+        together = f"its {alike[0].of} runs" if len(alike) == 1 else f"the runs of each of {len(alike)} points"
+        said.append(f"{why} in {runs} of {of} runs" if runs else f"{why}, by {together} together")
+    return said
 
 
 def _by_reason(doubts: Sequence[Doubt]) -> dict[str, tuple[int, int]]:
-    """Of each reason in how many runs it was found, of all."""
+    """Of each reason in how many runs it was found, of all; in none where it shows in several together alone."""
     of = sum(doubt.of for doubt in doubts)
-    found = {why: sum(doubt.runs for doubt in doubts if doubt.why == why) for why in WHY_NOT_BELIEVED.values()}
-    return {why: (runs, of) for why, runs in found.items() if runs}
+    found = {why: [doubt.runs for doubt in doubts if doubt.why == why] for why in WHY_NOT_BELIEVED.values()}
+    return {why: (sum(runs), of) for why, runs in found.items() if runs}
 
 
 @dataclass(frozen=True)
@@ -444,7 +454,7 @@ class Claim:
         """What to know beside the verdict: numbers that were not asked, and other conditions; often nothing."""
         every = self.of or len(self.findings)
         said = [f"{self.asked} of {every} numbers asked"] if 0 < self.asked < every else []
-        said += [f"the window was {why} in {runs} of {of} runs" for why, (runs, of) in self.unbelieved.items()]
+        said += [f"the window was {why}" for why in _reasons(self.doubts)]
         if self.full_scale:
             said.append(self.full_scale)
         said += [f"asked under other conditions: {'; '.join(self.conditions)}"] if self.conditions else []
