@@ -22,6 +22,11 @@ from aqmlab.laws import brought, forms
 LENGTHS = ("duration", "warmup", "cooldown")
 """The keys of a scenario that say how long a run is, and what of it is not measured."""
 
+USUAL_DURATION = "300s"
+"""Of a scenario that does not say."""
+WARMUPS_A_RUN = 5
+"""The warm-up of a scenario that does not say is this part of its duration."""
+
 DEMANDS = (*LENGTHS, "path", "traffic")
 """The keys of a scenario that say what is demanded and when it is measured."""
 
@@ -391,9 +396,11 @@ def with_files_called(item: Any, names: Mapping[tuple[str, str], str]) -> Any:
 
 
 def measured_window(tree: Mapping[str, Any]) -> tuple[float, float]:
-    """Start and end of what is measured, seconds since the start of the run; a length that is not given is none."""
-    duration, warmup, cooldown = (units.seconds(tree.get(key, "0s"), key) for key in LENGTHS)
-    return warmup, duration - cooldown
+    """Start and end of what is measured, seconds since the start of the run; lengths that are not given are those of
+    the engine."""
+    duration = units.seconds(tree.get("duration", USUAL_DURATION), "duration")
+    warmup = units.seconds(tree["warmup"], "warmup") if "warmup" in tree else duration / WARMUPS_A_RUN
+    return warmup, duration - units.seconds(tree.get("cooldown", "0s"), "cooldown")
 
 
 def demand_digest(tree: Tree) -> str:

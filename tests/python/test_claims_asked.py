@@ -392,3 +392,5 @@ def test_runs_as_long_as_the_published_ones_are_what_the_claim_is_about():
     for duration, warmup, verdict in (("300s", "60s", HOLDS), ("300s", "30s", OPEN), ("200s", "60s", OPEN)):
         moved.scenario = {"duration": duration, "warmup": warmup}
         assert ask(text, {PI: moved}).verdict == verdict
+        # So does a study that leaves these lengths to the engine.
+        assert asked({PI: moved}, loss(high=0.02)).verdict == verdict

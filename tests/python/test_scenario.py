@@ -101,6 +101,14 @@ def test_a_rate_is_written_so_that_it_reads_back_the_same():
         assert units.rate_bps(units.rate_text(bps), "x") == bps
 
 
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("given", [{}, {"duration": "33s"}, {"warmup": "7s"}, {"duration": "1min", "cooldown": "5s"}])
+def test_lengths_that_a_scenario_leaves_out_are_those_of_the_engine(given):
+    tree = {**{key: item for key, item in TREE.items() if key not in scenario.LENGTHS}, **given}
+    resolved = scenario.Source(tree, "x").resolve().scenario
+    assert scenario.measured_window(tree) == pytest.approx(scenario.measured_window(resolved), abs=1e-9)
+
+
 def test_folder_names_are_plain():
     assert scenario.slug("ARED 12/36, byte mode") == "ared-12-36-byte-mode"
     assert scenario.slug("../..") == "run"

@@ -21,6 +21,7 @@ from aqmlab.laws import brought
 from aqmlab.progress import Foreseen, Monitor, Silent, View, clock_text
 from aqmlab.results import store
 from aqmlab.runs.progress_lines import with_lines
+from aqmlab.scenario import USUAL_DURATION
 from aqmlab.study import curves, found, live, outcome, page
 from aqmlab.study.cells import Cell, Cells
 from aqmlab.study.definition import FULL, Study
@@ -35,9 +36,6 @@ from aqmlab.sweep.table import FILE, Table
 
 LISTED = 5
 """Points of a part that are named at most before it runs; of more the count says how many they are."""
-
-USUAL_DURATION = "300s"
-"""Of a scenario that does not say."""
 
 Write = Callable[[Json, Study, Cells, Path, Sequence[Agreement]], Path]
 """Writes the page of a study into its folder: what was found, the study, its cells, the folder, agreements."""
