@@ -4,7 +4,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from aqmlab.results.window import CDF_TIMES, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES, Counts, Window
+from aqmlab.results.window import (
+    CDF_TIMES,
+    LATE_TIMES,
+    QUANTILES,
+    SIZE_BINS,
+    SIZE_EDGES,
+    TAIL_TIMES,
+    Counts,
+    Window,
+)
 from aqmlab.statistics import BATCHES
 from aqmlab.sweep import grid
 
@@ -57,11 +66,15 @@ def window(times, *, blocks=None, sizes=None, **changes):
     def counts(chosen):
         return np.tile(np.searchsorted(np.sort(times[chosen]), CDF_TIMES, side="right"), (BATCHES, 1)).astype(float)
 
-    def classes(key, count):
+    def tails(chosen, at):
+        return np.tile((times[chosen][:, None] > at).sum(axis=0), (BATCHES, 1)).astype(float)
+
+    def classes(name, key, count):
         key = np.asarray(key)
         return {
-            "completed": np.array([np.full(BATCHES, float((key == k).sum())) for k in range(count)]),
-            "cdf_counts": np.array([counts(key == k) for k in range(count)]),
+            f"{name}_completed": np.array([np.full(BATCHES, float((key == k).sum())) for k in range(count)]),
+            f"{name}_cdf_counts": np.array([counts(key == k) for k in range(count)]),
+            f"{name}_tail_counts": np.array([tails(key == k, LATE_TIMES) for k in range(count)]),
         }
 
     every = np.full(times.size, True)
@@ -73,16 +86,14 @@ def window(times, *, blocks=None, sizes=None, **changes):
         "quantiles": np.tile(quantiles[:, None], (1, BATCHES)),
         "whole_quantiles": quantiles,
         "cdf_counts": counts(every),
-        "tail_counts": np.tile((times[:, None] > TAIL_TIMES).sum(axis=0), (BATCHES, 1)).astype(float),
+        "tail_counts": tails(every, TAIL_TIMES),
         "summarised": {},
         "settled": {"answer": "yes", "p": 1.0},
     }
     if blocks is not None:
-        found = classes(blocks, max(blocks) + 1)
-        facts |= {"block_completed": found["completed"], "block_cdf_counts": found["cdf_counts"]}
+        facts |= classes("block", blocks, max(blocks) + 1)
     if sizes is not None:
-        found = classes(np.searchsorted(SIZE_EDGES, sizes), len(SIZE_EDGES) + 1)
-        facts |= {"size_completed": found["completed"], "size_cdf_counts": found["cdf_counts"]}
+        facts |= classes("size", np.searchsorted(SIZE_EDGES, sizes), len(SIZE_EDGES) + 1)
         sizes = np.asarray(sizes, dtype=float)
         cells = np.searchsorted(SIZE_BINS, sizes)
         fast = sizes / times > 10_000

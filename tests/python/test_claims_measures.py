@@ -77,6 +77,23 @@ def test_quantiles_lie_within_the_steps_that_counts_are_kept_in():
     assert np.isnan(value("quantile", Runs([window([0.1])]), q=0.95)), "20 exchanges have no 95th percentile"
 
 
+def test_quantiles_of_a_block_or_of_sizes_beyond_two_seconds_are_as_fine_as_those_of_all():
+    late, early = [2.02] * 20 + [10.0] * 20 + [40.0] * 20, [0.1] * 60
+    run = Runs([window(late + early, blocks=[0] * 60 + [1] * 60, sizes=[5_000] * 60 + [50_000] * 60)])
+    alone = Runs([window(late)])
+    for q, time in ((0.2, 2.02), (0.5, 10), (0.9, 40)):
+        for whose in ({"block": 0}, {"to_bytes": 10_000}):
+            (reading,) = catalogue.read({"measure": "quantile", "q": q, **whose}, "x")
+            (found,) = reading.values(run)
+            assert found == pytest.approx(time, rel=0.06) and found > 2, (q, whose)
+            assert reading.parts(run)[0] == pytest.approx(np.full(BATCHES, found))
+            if q == 0.2:
+                assert found == value("quantile", alone, q=q)
+    assert value("quantile", run, q=0.9, block=1) == pytest.approx(0.1, abs=0.005)
+    beyond = Runs([window([4000.0] * 60, blocks=[0] * 60)])
+    assert np.isnan(value("quantile", beyond, q=0.5, block=0)), "beyond the last time that is kept"
+
+
 def test_a_plateau_is_more_exchanges_after_a_second_than_before():
     with_timeouts = Runs([window([0.1] * 40 + [0.8] * 5 + [1.1] * 15)])
     without = Runs([window([0.1] * 40 + [0.8] * 15 + [1.1] * 5)])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from aqmlab.measures import catalogue
-from aqmlab.results.exchanges import CDF_TIMES, SIZE_EDGES
+from aqmlab.results.exchanges import CDF_TIMES, LATE_TIMES, SIZE_EDGES
 from aqmlab.results.window import Window
 from aqmlab.statistics import BATCHES
 from aqmlab.study.cells import Cell, Recent
@@ -23,9 +23,10 @@ def _with_classes() -> Window:
     shape = (len(SIZE_EDGES) + 1, BATCHES, CDF_TIMES.size)
     counts = np.arange(np.prod(shape), dtype=float).reshape(shape) % AMONG_CLASSES
     done = np.full(shape[:2], AMONG_CLASSES)
-    return replace(
-        window([0.1, 0.4]), block_completed=done, block_cdf_counts=counts, size_completed=done, size_cdf_counts=counts
-    )
+    tails = np.arange(LATE_TIMES.size, dtype=float)[::-1] + np.zeros((*shape[:2], 1))
+    found = {"completed": done, "cdf_counts": counts, "tail_counts": tails}
+    of_classes = {f"{name}_{what}": item for name in ("block", "size") for what, item in found.items()}
+    return replace(window([0.1, 0.4]), **of_classes)
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,12 @@ def test_those_that_were_not_asked_for_longest_make_room() -> None:
 
 
 @pytest.mark.parametrize("whose", [{"block": 1}, {"to_bytes": SIZE_EDGES[1]}])
-def test_what_is_kept_small_says_the_same(whose: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("measure", "given"), [("within", {"time_s": 0.25}), ("quantile", {"q": 0.9999})])
+def test_what_is_kept_small_says_the_same(whose: dict[str, Any], measure: str, given: dict[str, float]) -> None:
     kept, plain = Recent().of(_cells(1)[0][0])[0], _with_classes()
     assert kept.size_cdf_counts.nbytes < plain.size_cdf_counts.nbytes / 1.9
-    (one,) = catalogue.read({"measure": "within", "time_s": 0.25, **whose}, "it")
+    assert kept.size_tail_counts.nbytes < plain.size_tail_counts.nbytes / 3.9
+    (one,) = catalogue.read({"measure": measure, **given, **whose}, "it")
     np.testing.assert_array_equal(np.array(one.parts(Runs([kept]))), np.array(one.parts(Runs([plain]))))
     assert np.shape(one.parts(Runs([kept]))) == (1, BATCHES)
     assert one.values(Runs([kept])) == one.values(Runs([plain]))

@@ -74,11 +74,15 @@ def test_slices_change_no_number(tmp_path, small_slices, rows, coarse):
         counted = found["block_cdf_counts"][k].sum(axis=0)
         assert counted.tolist() == [(response[block == k] <= time).sum() for time in exchanges.CDF_TIMES]
         assert found["block_completed"][k].sum() == (block == k).sum()
+        late = found["block_tail_counts"][k].sum(axis=0)
+        assert late.tolist() == [(response[block == k] > time).sum() for time in exchanges.LATE_TIMES]
     edges = [0, *exchanges.SIZE_EDGES, np.inf]
     for k, (low, high) in enumerate(pairwise(edges)):
         inside = (size > low) & (size <= high)
         assert found["size_completed"][k].sum() == inside.sum()
         assert found["size_cdf_counts"][k].sum(axis=0)[-1] == (response[inside] <= 2.0).sum()
+        late = found["size_tail_counts"][k].sum(axis=0)
+        assert late.tolist() == [(response[inside] > time).sum() for time in exchanges.LATE_TIMES]
     fast = size / np.maximum(response, 1e-300) > exchanges.FAST_BYTES_PER_S
     for k, wanted in enumerate((np.ones(rows, dtype=bool), fast)):
         assert found["size_counts"][k].sum() == wanted.sum() and found["size_bytes"][k].sum() == size[wanted].sum()

@@ -10,7 +10,7 @@ from aqmlab.json_files import is_number
 from aqmlab.measures.measure import Formula, Measure, Parameter, Params
 from aqmlab.measures.subject import Seen
 from aqmlab.results.exchanges import TAIL_MARKS, index
-from aqmlab.results.window import CDF_TIMES, FEWEST, SIZE_EDGES, TAIL_TIMES, Window
+from aqmlab.results.window import CDF_TIMES, FEWEST, LATE_TIMES, SIZE_EDGES, TAIL_TIMES, Window
 from aqmlab.statistics import Array
 from aqmlab.units import say_bytes, say_seconds
 
@@ -18,8 +18,9 @@ LONGEST_S = float(CDF_TIMES[-1])
 """Up to here distribution functions are kept in fine steps."""
 STEP_S = float(CDF_TIMES[1])
 
-Curves = Callable[[Window], tuple[Array, Array]]
-"""Counts at `CDF_TIMES`, [part, time], and of completed exchanges, [part]."""
+Curves = Callable[[Window], tuple[Array, Array, Array]]
+"""Counts at `CDF_TIMES`, [part, time], of completed exchanges, [part], and of those beyond `LATE_TIMES`, [part, time].
+"""
 
 
 def _is_curve_time(item: Any) -> bool:
@@ -55,20 +56,28 @@ def _scope(params: Params) -> tuple[Curves, str]:
         bounds = [f"over {say_bytes(low)}"] if low is not None else []
         bounds += [f"up to {say_bytes(high)}"] if high is not None else []
         return lambda w: _of_sizes(w, first, last), f" with responses {' and '.join(bounds)}"
-    return lambda w: (w.cdf_counts, w.completed), ""
+    return lambda w: (w.cdf_counts, w.completed, w.tail_counts[:, -LATE_TIMES.size :]), ""
 
 
-def _of_block(w: Window, block: int) -> tuple[Array, Array]:
+def _of_block(w: Window, block: int) -> tuple[Array, Array, Array]:
     if block >= len(w.block_completed) or w.summarised:
-        return np.full_like(w.cdf_counts, np.nan), np.full_like(w.completed, np.nan)
-    return w.block_cdf_counts[block].astype(float), w.block_completed[block]
+        return _of_nothing(w)
+    counts, tail = w.block_cdf_counts[block].astype(float), w.block_tail_counts[block].astype(float)
+    return counts, w.block_completed[block], tail
 
 
-def _of_sizes(w: Window, first: int, last: int) -> tuple[Array, Array]:
+def _of_sizes(w: Window, first: int, last: int) -> tuple[Array, Array, Array]:
     if not w.size_completed.size:
-        return np.full_like(w.cdf_counts, np.nan), np.full_like(w.completed, np.nan)
-    counts = w.size_cdf_counts[first : last + 1].sum(axis=0, dtype=float)
-    return counts, w.size_completed[first : last + 1].sum(axis=0)
+        return _of_nothing(w)
+    chosen = slice(first, last + 1)
+    counts, tail = (c[chosen].sum(axis=0, dtype=float) for c in (w.size_cdf_counts, w.size_tail_counts))
+    return counts, w.size_completed[chosen].sum(axis=0), tail
+
+
+def _of_nothing(w: Window) -> tuple[Array, Array, Array]:
+    """The counts of what is not known."""
+    parts = w.completed.size
+    return np.full((parts, CDF_TIMES.size), np.nan), np.full(parts, np.nan), np.full((parts, LATE_TIMES.size), np.nan)
 
 
 def _share(counts: Array, completed: Array) -> Array:
@@ -82,11 +91,11 @@ def _mean_share(curves: Curves, i: int, j: int) -> tuple[Callable[[Seen], float]
     """Mean of the distribution function from index i up to j."""
 
     def whole(seen: Seen) -> float:
-        counts, completed = curves(seen.window)
+        counts, completed, _ = curves(seen.window)
         return float(_share(counts[:, i:j].sum(axis=0), completed.sum()).mean())
 
     def parts(seen: Seen) -> Array:
-        counts, completed = curves(seen.window)
+        counts, completed, _ = curves(seen.window)
         return _share(counts[:, i:j].mean(axis=1), completed)
 
     return whole, parts
@@ -146,13 +155,11 @@ def _quantile(params: Params) -> Formula:
         return Formula(lambda s: s.window.measure(name), lambda s: s.window.parts(name), words, brief)
 
     def whole(seen: Seen) -> float:
-        counts, completed = curves(seen.window)
-        tail = np.empty(0) if whose else seen.window.tail_counts.sum(axis=0)
-        return _read_off(counts.sum(axis=0), tail, float(completed.sum()), q)
+        counts, completed, tail = curves(seen.window)
+        return _read_off(counts.sum(axis=0), tail.sum(axis=0), float(completed.sum()), q)
 
     def parts(seen: Seen) -> Array:
-        counts, completed = curves(seen.window)
-        tails = [np.empty(0)] * len(completed) if whose else list(seen.window.tail_counts)
+        counts, completed, tails = curves(seen.window)
         rows = zip(counts, tails, completed, strict=True)
         return np.array([_read_off(count, tail, float(n), q) for count, tail, n in rows])
 
@@ -166,8 +173,9 @@ def _read_off(counts: Array, tail: Array, completed: float, q: float) -> float:
     wanted = q * completed
     if counts[-1] >= wanted:
         return float(np.interp(wanted, counts, CDF_TIMES))
-    if tail.size and completed - tail[-1] >= wanted:
-        return float(np.exp(np.interp(wanted, completed - tail, np.log(TAIL_TIMES))))
+    if completed - tail[-1] >= wanted:
+        within, times = np.append(counts[-1], completed - tail), np.append(LONGEST_S, LATE_TIMES)
+        return float(np.exp(np.interp(wanted, within, np.log(times))))
     return float("nan")
 
 
@@ -183,13 +191,13 @@ def _plateau(params: Params) -> Formula:
         return _share(after - before, completed)
 
     def whole(seen: Seen) -> float:
-        counts, completed = curves(seen.window)
+        counts, completed, _ = curves(seen.window)
         return float(step(counts.sum(axis=0), completed.sum()))
 
     said = [f"{time:.1f}" for time in times]
     return Formula(
         whole,
-        lambda seen: step(*curves(seen.window)),
+        lambda seen: step(*curves(seen.window)[:2]),
         f"exchanges{whose} that end between {said[1]} and {said[2]} s less those between {said[0]} and {said[1]} s",
         f"step at {said[1]} s{whose}",
     )

@@ -46,6 +46,10 @@ TAIL_TIMES_NS = _tail_times()
 TAIL_TIMES = seconds(TAIL_TIMES_NS)
 """Response times at which the tail is kept, seconds."""
 
+LATE_TIMES_NS = TAIL_TIMES_NS[np.searchsorted(TAIL_TIMES_NS, CDF_TIMES_NS[-1], side="right") :]
+LATE_TIMES = seconds(LATE_TIMES_NS)
+"""Those beyond the end of the distribution functions, where also the tails of parts of the exchanges are kept."""
+
 SIZE_EDGES = (2_500, 10_000, 100_000, 1_000_000)
 """Bytes that separate the classes of responses: class k has those above edge k - 1 and up to edge k."""
 
@@ -81,11 +85,12 @@ def parts(path: Path, start: float, end: float, blocks: int) -> dict[str, Array]
     """Everything `Window` holds of exchanges; without the table as of a run in which none was completed."""
     exists = path.exists()
     histogram = np.zeros((BATCHES, EDGES_NS.size + 1), dtype=np.int64)
-    by_block = np.zeros((blocks, BATCHES, CDF_TIMES.size + 1), dtype=np.int64)
-    by_class = np.zeros((len(SIZE_EDGES) + 1, BATCHES, CDF_TIMES.size + 1), dtype=np.int64)
+    all_times_ns = np.concatenate([CDF_TIMES_NS, LATE_TIMES_NS])
+    by_block = np.zeros((blocks, BATCHES, all_times_ns.size + 1), dtype=np.int64)
+    by_class = np.zeros((len(SIZE_EDGES) + 1, BATCHES, all_times_ns.size + 1), dtype=np.int64)
     size_counts = np.zeros((2, SIZE_BINS.size + 1), dtype=np.int64)
     size_bytes = np.zeros((2, SIZE_BINS.size + 1))
-    times_below = np.searchsorted(CDF_TIMES_NS, np.append(-1, EDGES_NS), side="right")  # cell -> CDF_TIMES below it
+    times_below = np.searchsorted(all_times_ns, np.append(-1, EDGES_NS), side="right")  # cell -> times below it
     window = nanoseconds(start), nanoseconds(end)
     for asked, response, size, block in _slices(path, ("response_bytes", "traffic")) if exists else ():
         part, cell = _part(asked + response, window), np.searchsorted(EDGES_NS, response)
@@ -107,12 +112,21 @@ def parts(path: Path, start: float, end: float, blocks: int) -> dict[str, Array]
         "whole_quantiles": whole,
         "cdf_counts": _floats(within[:, np.searchsorted(EDGES_NS, CDF_TIMES_NS)]),
         "tail_counts": _floats(completed[:, None] - within[:, np.searchsorted(EDGES_NS, TAIL_TIMES_NS)]),
-        "block_completed": _floats(by_block.sum(axis=2)),
-        "block_cdf_counts": _floats(by_block.cumsum(axis=2)[:, :, :-1]),
-        "size_completed": _floats(by_class.sum(axis=2)),
-        "size_cdf_counts": _floats(by_class.cumsum(axis=2)[:, :, :-1]),
+        **_of_classes("block", by_block),
+        **_of_classes("size", by_class),
         "size_counts": _floats(size_counts),
         "size_bytes": size_bytes,
+    }
+
+
+def _of_classes(name: str, counts: Whole) -> dict[str, Array]:
+    """What `Window` holds of parts of the exchanges, from their counts between times, [class, part, time]."""
+    completed, within = counts.sum(axis=2), counts.cumsum(axis=2)[:, :, :-1]
+    late = completed[:, :, None] - within[:, :, CDF_TIMES.size :]
+    return {
+        f"{name}_completed": _floats(completed),
+        f"{name}_cdf_counts": _floats(within[:, :, : CDF_TIMES.size]),
+        f"{name}_tail_counts": _floats(late),
     }
 
 

@@ -18,7 +18,7 @@ from aqmlab import links
 from aqmlab.json_files import Json
 from aqmlab.results import exchanges, times, ways
 from aqmlab.results.defined import SHARE, Defined, asked, every
-from aqmlab.results.exchanges import CDF_TIMES, FEWEST, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES
+from aqmlab.results.exchanges import CDF_TIMES, FEWEST, LATE_TIMES, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES
 from aqmlab.results.run import Run, of_link
 from aqmlab.stationarity import YES
 from aqmlab.statistics import BATCHES, Array
@@ -26,6 +26,7 @@ from aqmlab.statistics import BATCHES, Array
 __all__ = [
     "CDF_TIMES",
     "FEWEST",
+    "LATE_TIMES",
     "MEASURES",
     "QUANTILES",
     "SIZE_BINS",
@@ -121,9 +122,15 @@ class Window:
     block_cdf_counts: Array = field(  # [block of traffic, part, time]
         default_factory=lambda: np.zeros((0, BATCHES, CDF_TIMES.size))
     )
+    block_tail_counts: Array = field(  # [block of traffic, part, time]: taking longer than LATE_TIMES
+        default_factory=lambda: np.zeros((0, BATCHES, LATE_TIMES.size))
+    )
     size_completed: Array = field(default_factory=lambda: np.zeros((0, BATCHES)))  # [class between SIZE_EDGES, part]
     size_cdf_counts: Array = field(  # [class between SIZE_EDGES, part, time]
         default_factory=lambda: np.zeros((0, BATCHES, CDF_TIMES.size))
+    )
+    size_tail_counts: Array = field(  # [class between SIZE_EDGES, part, time]: taking longer than LATE_TIMES
+        default_factory=lambda: np.zeros((0, BATCHES, LATE_TIMES.size))
     )
     size_counts: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))  # [all or fast, bin]
     size_bytes: Array = field(default_factory=lambda: np.zeros((2, SIZE_BINS.size + 1)))  # [all or fast, bin]

@@ -16,7 +16,7 @@ from aqmlab.sweep.selectors import select
 MEMORY = 512e6
 """Bytes of windows in memory at a time: some 2,000 of short runs, 1,200 of long ones."""
 
-BY_CLASS = ("block_cdf_counts", "size_cdf_counts")
+BY_CLASS = ("block_cdf_counts", "block_tail_counts", "size_cdf_counts", "size_tail_counts")
 """The largest counts of a window, which few measures ask of: kept as small whole numbers."""
 
 

@@ -28,7 +28,7 @@ from aqmlab.results.run import Run
 from aqmlab.results.window import COUNTS, Counts, Window, condense
 from aqmlab.statistics import Array
 
-FORMAT = 5
+FORMAT = 6
 """Grows whenever what is kept of a run changes; what was kept in another format is not read."""
 
 QUEUE_ROWS = 2000
