@@ -11,7 +11,7 @@ from bs4 import BeautifulSoup
 
 import aqmlab
 import fake_native
-from aqmlab import lead, report
+from aqmlab import engine, lead, report
 from aqmlab.command import terminal
 from aqmlab.errors import BadInput
 from aqmlab.results.window import CDF_TIMES
@@ -185,6 +185,17 @@ def test_ctrl_c_keeps_what_is_finished_and_resume_completes_it(base, tmp_path, f
         [*command, "0", *arguments, "--resume"], env=environment, check=True, capture_output=True, timeout=60
     )
     assert aqmlab.load(out).digest == found.digest
+
+
+def test_columns_of_another_build_of_the_engine_are_made_anew(base, tmp_path, found, monkeypatch):
+    fake_native.calls.clear()
+    aqmlab.compare(base, *SPECS, out=tmp_path / "out", resume=True)
+    assert fake_native.calls == []
+    monkeypatch.setattr(engine, "file_sha256", lambda: "another build")
+    again = aqmlab.compare(base, *SPECS, out=tmp_path / "out", resume=True)
+    assert {run.manifest["engine_sha256"] for column in again.columns for run in column.result.runs} == {
+        "another build"
+    }
 
 
 def test_an_estimate_of_what_is_no_measure_names_those_there_are(base):

@@ -11,6 +11,7 @@ import pytest
 
 import aqmlab
 import fake_native
+from aqmlab import engine
 from aqmlab.errors import BadInput
 from aqmlab.results import summaries
 from conftest import BASE
@@ -22,7 +23,8 @@ def test_a_run_folder_holds_all_of_the_contract(base, tmp_path):
     assert names == {"scenario.toml", "manifest.json", "summary.json", "exchanges.parquet", "queue.parquet"}
     assert tomllib.loads((tmp_path / "out/scenario.toml").read_text())["traffic"][0]["users"] > 18000
     manifest = json.loads((tmp_path / "out/manifest.json").read_text())
-    for key in ("version", "seed", "digest", "machine", "calibration", "wall_s", "self_checks", "tables"):
+    by = ("version", "engine_sha256", "machine")
+    for key in (*by, "seed", "digest", "calibration", "wall_s", "self_checks", "tables"):
         assert manifest[key] not in (None, "", []), key
     assert all(check["holds"] for check in manifest["self_checks"])
     assert result.exchanges.height == result.summary["exchanges"]["completed"]
@@ -108,6 +110,22 @@ def test_resuming_makes_only_what_is_missing(base, tmp_path):
     assert again.digest == whole.digest
     with pytest.raises(BadInput, match="another scenario"):
         aqmlab.run(base, seed=100, reps=3, out=tmp_path / "whole", resume=True)
+
+
+def test_runs_of_another_build_of_the_engine_are_not_resumed(base, tmp_path, monkeypatch):
+    aqmlab.run(base, reps=2, out=tmp_path / "out")
+    manifest = tmp_path / "out/rep-1/manifest.json"
+    facts = json.loads(manifest.read_text())
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "file_sha256", lambda: "another build")
+        with pytest.raises(BadInput, match="is of another engine; expected the one to be resumed"):
+            aqmlab.run(base, reps=2, out=tmp_path / "out", resume=True)
+    # One that does not say of which build it is has been made by another.
+    manifest.write_text(json.dumps({key: item for key, item in facts.items() if key != "engine_sha256"}))
+    with pytest.raises(BadInput, match="is of another engine"):
+        aqmlab.run(base, reps=2, out=tmp_path / "out", resume=True)
+    manifest.write_text(json.dumps(facts))
+    aqmlab.run(base, reps=2, out=tmp_path / "out", resume=True)
 
 
 @pytest.mark.parametrize("is_over", [True, False])

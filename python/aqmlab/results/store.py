@@ -395,14 +395,15 @@ def _reached(run: Result) -> list[Json]:
 
 
 def is_finished(folder: Path, scenario_digest: str, bed: Json | None = None) -> bool:
-    """Whether `folder` holds a finished run of just this scenario, made by this version.
+    """Whether `folder` holds a finished run of just this scenario, made by this very build of the engine.
 
     `bed` is what the manifest's `live` says of a live run's test bed.
     """
     if not (folder / "manifest.json").exists():
         return False
     manifest = read_json(folder / "manifest.json")
-    if (manifest.get("scenario_digest"), manifest.get("version")) != (scenario_digest, engine.version()):
+    made_by = {"version": engine.version(), "engine_sha256": engine.file_sha256()}
+    if any(manifest.get(key) != item for key, item in {"scenario_digest": scenario_digest, **made_by}.items()):
         return False
     live = manifest.get("live")
     if bed is None or live is None:
@@ -411,7 +412,7 @@ def is_finished(folder: Path, scenario_digest: str, bed: Json | None = None) -> 
 
 
 def _about() -> Json:
-    return {"version": engine.version(), "machine": machine()}
+    return {"version": engine.version(), "engine_sha256": engine.file_sha256(), "machine": machine()}
 
 
 def machine() -> Json:

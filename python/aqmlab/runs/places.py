@@ -35,7 +35,9 @@ def same_work(folder: Path, planned: Sequence[Job]) -> None:
         if job.folder != folder and job.folder.is_dir() and not (job.folder / "manifest.json").exists():
             raise BadInput(f"{job.folder}: holds no run; expected the folder of the one to be resumed")
         if (job.folder / "manifest.json").exists() and not runner.is_finished(job):
-            raise BadInput(f"{job.folder}: holds another scenario, seed or version; expected the one to be resumed")
+            raise BadInput(
+                f"{job.folder}: holds another scenario or seed, or is of another engine; expected the one to be resumed"
+            )
     if (
         len(planned) > 1
         and (folder / "manifest.json").exists()
