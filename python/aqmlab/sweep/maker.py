@@ -9,14 +9,9 @@ from aqmlab import engine
 SOURCES = (
     *("checks.py", "json_files.py", "links.py", "scenario.py", "stationarity.py", "statistics.py", "units.py"),
     *("laws/brought.py", "laws/compiled.py", "laws/declared.py", "laws/interpreted.py", "laws/observed.py"),
-    *("laws/forms.py", "laws/policy.py", "laws/table.py"),
-    *(
-        "results/at_limit.py",
-        "results/by_application.py",
-        "results/emodel.py",
-        "results/empty.py",
-        "results/exchanges.py",
-    ),
+    *("laws/forms.py", "laws/holding.py", "laws/policy.py", "laws/table.py"),
+    *("results/at_limit.py", "results/by_application.py", "results/digests.py", "results/emodel.py"),
+    *("results/empty.py", "results/exchanges.py"),
     *("results/felt.py", "results/held_back.py", "results/named.py", "results/pages.py", "results/result.py"),
     *("results/round_trips.py", "results/run.py", "results/seen.py", "results/settled.py", "results/store.py"),
     *("results/summaries.py", "results/times.py", "results/video.py", "results/ways.py", "results/window.py"),
