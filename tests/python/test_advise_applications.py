@@ -17,6 +17,12 @@ from aqmlab.results import emodel, felt
 pytestmark = pytest.mark.usefixtures("compiled")
 
 
+def test_what_is_late_for_a_game_is_a_delay_that_occurred() -> None:
+    delays = np.array([0.01] * 98 + [0.02, np.nan])
+    assert felt.late_of(delays) == 0.02, "99 % of the packets, and nothing between them and the lost one"
+    assert felt.late_of(np.append(delays, np.nan)) == felt.GAME_LOST_S
+
+
 def test_a_call_takes_the_playout_that_suits_it() -> None:
     still = np.full(1000, 0.030)
     # 30 ms, the least buffer of 20 ms, and 20 ms of packetisation: mouth to ear 70 ms, nothing lost.

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from aqmlab.results.emodel import Call, opinion, rating
+from aqmlab.statistics import quantiles
 
 PAGE_IN_S = 2.0
 """A page is in time within so long."""
@@ -32,7 +33,7 @@ def places(traffic: Sequence[Mapping[str, Any]], application: str) -> list[int]:
 def late_of(delays: np.ndarray[Any, np.dtype[np.float64]]) -> float:
     """The delay below which 99 % of a game's packets stay, one way, seconds."""
     counted = np.where(np.isnan(delays), GAME_LOST_S, np.minimum(delays, GAME_LOST_S))
-    return float(np.quantile(counted, 0.99))
+    return float(quantiles(counted, [0.99])[0])
 
 
 def satisfied(opinions: np.ndarray[Any, np.dtype[np.float64]]) -> float:
