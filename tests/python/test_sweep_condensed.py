@@ -90,6 +90,16 @@ def test_slices_change_no_number(tmp_path, small_slices, rows, coarse):
     assert found["size_counts"][0][: up_to + 1].sum() == (size <= 3_000).sum()
 
 
+@pytest.mark.parametrize(("count", "known"), [(49, 0), (50, 1), (99, 1), (100, 2), (999, 2), (1000, 3)])
+def test_a_part_has_the_quantiles_that_ten_of_its_exchanges_lie_beyond(tmp_path, count, known):
+    response = np.arange(1, count + 1) / 10_000
+    path = tmp_path / "exchanges.parquet"
+    table(count).with_columns(start_s=pl.lit(START), response_time_s=response).write_parquet(path)
+    found = exchanges.parts(path, START, END, 3)["quantiles"][:, 0]
+    assert np.isfinite(found).tolist() == [k < known for k in range(3)]
+    np.testing.assert_array_equal(found[:known], quantiles(response)[:known])
+
+
 def test_memory_does_not_grow_with_the_number_of_exchanges(tmp_path):
     """Measured in numpy's and Python's own allocations, while tables of one and of four slices are condensed."""
     peaks = []

@@ -165,7 +165,7 @@ def _quantiles(path: Path, histogram: Whole, window: tuple[int, int]) -> tuple[A
         {
             j: _rank(q, size)
             for j, q in enumerate(QUANTILES)
-            if (k == BATCHES and size) or (size >= FEWEST and size * (1 - q) >= FEWEST_BEYOND)
+            if (k == BATCHES and size) or (size >= FEWEST and size - _rank(q, size) - 1 >= FEWEST_BEYOND)
         }
         for k, size in enumerate(sizes)
     ]
