@@ -1,5 +1,7 @@
 """Tests of what is kept of runs."""
 
+import errno
+import os
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +45,18 @@ def test_a_run_that_is_torn_is_made_again(file, tmp_path, torn):
     assert [row["digest"] for row in again.rows] == [row["digest"] for row in first.rows]
     sweeps.run(sweeps.read(file), tmp_path / "c")
     assert runs_made() == made + 1
+
+
+def test_a_cache_that_can_only_be_read_is_read(tmp_path, monkeypatch):
+    ((key, found),) = sweep.run([planned()[0]])
+    cache = Kept(tmp_path / "runs")
+    assert cache.put(found)
+
+    def refuse(*given):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert cache.get(key).digest == found.digest
 
 
 def test_what_cannot_be_kept_is_held_before_anything_older(tmp_path):

@@ -88,7 +88,8 @@ class Kept:
         for _ in range(2):  # once more: somebody may have put it there anew in the middle of reading
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                 found = Condensed.load(place)
-                os.utime(place)
+                with contextlib.suppress(OSError):  # a cache that is only read has nothing to be removed either
+                    os.utime(place)
                 return found if found.key == key else None
         return None
 
