@@ -15,10 +15,11 @@ from aqmlab.evaluation import among, answers, controllers, disciplines, known, o
 from aqmlab.figures.looks import HUES
 from aqmlab.json_files import read_json
 from aqmlab.statistics import Interval
-from aqmlab.study import figures
+from aqmlab.study import figures, measured
 from aqmlab.study.figures.tradeoff import upwards
 from aqmlab.sweep import making
 from conftest import NATIVE, ROOT
+from subjects import Runs, window
 
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -202,6 +203,17 @@ def test_the_data_centre_is_the_access_line_in_less_time(pie):
 )
 def test_a_difference_is_decided_by_its_interval(value, half_width, verdict):
     assert outcome.verdict(Interval(value, half_width, 3, "runs")) == verdict
+
+
+@pytest.mark.parametrize(("other_s", "verdict"), [(0.3, "undecided"), (0.301, "undecided"), (0.4, "less")])
+def test_what_falls_into_one_bin_in_every_run_is_known_to_within_the_bin(other_s, verdict):
+    """0.3 s lies in a bin of 2^14 units of 100 ns, and so does 0.4 s."""
+    asked = measured.asked_of({"measure": "queue_delay_quantile_s", "q": 0.99, "unit": "ms"}, "x")[0]
+    one, other = (Runs([window([0.1])] * 3, [{"forward": {"queue_delay_p99_s": s}}] * 3) for s in (0.3, other_s))
+    assert measured.with_width(asked.of(one)) == ("300.0", "± 1.6")
+    difference = outcome._difference(asked, one, other)
+    assert difference.half_width == pytest.approx(2 * 0.0016384)
+    assert outcome.verdict(difference) == verdict
 
 
 def test_an_evaluation_is_run_said_and_written(here, capsys):

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import pickle
 import tomllib
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ import aqmlab
 import fake_native
 from aqmlab import engine
 from aqmlab.errors import BadInput
-from aqmlab.results import summaries
+from aqmlab.results import summaries, transport
 from conftest import BASE
 
 
@@ -183,6 +184,13 @@ def test_merging_keeps_null_as_null_and_never_makes_it_zero():
     merged = summaries.merge_summaries([{"seed": 1, "a": {"x": None, "y": 2}}, {"seed": 2, "a": {"x": 1.0, "y": 4}}])
     assert merged["a"] == {"x": None, "y": 3.0}
     assert merged["half_width_95"]["a"]["x"] is None
+
+
+def test_a_figure_of_a_histogram_is_known_to_within_its_bin():
+    figure = next(one for one in transport.FIGURES if one.key == "probes.one_way_delay_s.p99")
+    runs = [SimpleNamespace(summary={"probes": {"one_way_delay_s": {"p99": 0.0701}}})] * 3
+    assert figure.over(SimpleNamespace(runs=runs)).half_width == pytest.approx(51.2e-6)
+    assert figure.over(SimpleNamespace(runs=runs[:1])).half_width is None
 
 
 def test_the_width_of_a_quantile_is_no_less_than_its_bin():

@@ -18,6 +18,7 @@ from aqmlab.json_files import Json
 from aqmlab.measures import catalogue
 from aqmlab.measures.measure import Formula, Reading
 from aqmlab.measures.subject import Seen
+from aqmlab.results import coarse
 from aqmlab.statistics import Interval
 from aqmlab.study.cells import Cell, Cells
 from aqmlab.study.definition import Study
@@ -215,7 +216,8 @@ def _counted(asked: Asked, pairs: Sequence[tuple[Cell, Cell]]) -> dict[str, int]
 
 
 def _difference(asked: Asked, one: Cell, other: Cell) -> Interval:
-    return contrast([(1.0, sample(asked.reading, [one], None)), (-1.0, sample(asked.reading, [other], None))])
+    found = contrast([(1.0, sample(asked.reading, [one], None)), (-1.0, sample(asked.reading, [other], None))])
+    return coarse.no_finer(found, sum(asked.reading.resolution(cell) for cell in (one, other)))
 
 
 def verdict(found: Interval) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from aqmlab.links import WAYS
 from aqmlab.measures.subject import Seen, Subject, runs_of
+from aqmlab.results import coarse
 from aqmlab.results.defined import asked
 from aqmlab.statistics import Array, Interval, across_runs, estimate
 
@@ -105,11 +106,10 @@ class Reading:
         return [seen.window.trusted(self.formula.parts(seen)) for seen in runs_of(subject)]
 
     def estimate(self, subject: Subject) -> Interval:
-        """The mean over the runs, with the best interval that they allow."""
+        """The mean over the runs, with the best interval that they allow: no finer than what it can tell apart."""
         values, parts = self.values(subject), self.parts(subject)
-        if parts is None:
-            return across_runs(values)
-        return estimate(values, parts)
+        found = across_runs(values) if parts is None else estimate(values, parts)
+        return coarse.no_finer(found, self.resolution(subject))
 
 
 def choice(name: str, words: Sequence[str], default: str) -> Parameter:

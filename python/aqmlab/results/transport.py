@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from aqmlab import links, reference, statistics
 from aqmlab.json_files import Json, at, is_number
+from aqmlab.results import coarse
 from aqmlab.results.result import Result
 from aqmlab.statistics import Interval
 
@@ -26,10 +27,13 @@ class Figure:
         return float(found) if is_number(found) else None
 
     def over(self, result: Result) -> Interval | None:
-        """Its mean over runs with the interval across them; `None` where a run has it not."""
+        """Its mean over runs with the interval across them, no finer than the bin of a histogram that it is read off;
+        `None` where a run has it not."""
         values = [self.of(run.summary) for run in result.runs]
         known = [value for value in values if value is not None]
-        return statistics.across_runs(known) if len(known) == len(values) else None
+        if len(known) < len(values):
+            return None
+        return coarse.no_finer(statistics.across_runs(known), coarse.widest_s(self.key, known))
 
 
 JAIN = "tcp.jain_index"

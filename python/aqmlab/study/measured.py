@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.claims.verdict import check_unit, scale_of
@@ -42,7 +42,7 @@ class Asked:
         """The number of a cell in that unit, with the best interval that its runs allow."""
         found = self.reading.estimate(cell)
         width = None if found.half_width is None else self.factor * found.half_width
-        return Interval(self.factor * found.value, width, found.n, found.basis)
+        return replace(found, value=self.factor * found.value, half_width=width)
 
 
 def asked_of(table: Any, where: str, others: Sequence[str] = ()) -> list[Asked]:
