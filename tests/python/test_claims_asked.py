@@ -311,6 +311,21 @@ def test_parts_pair_within_one_run():
     assert finding.interval.basis == "parts"
 
 
+@pytest.mark.parametrize("how", [{}, {"relative": True}, {"ratio": True}])
+def test_parts_that_resemble_their_neighbours_leave_fewer_degrees_of_freedom(how):
+    # A wave over the window beside a little noise: each part is much like the one before.
+    noise = np.random.default_rng(3).normal(size=BATCHES)
+    waving = 30 + 8 * np.sin(np.arange(BATCHES) * 2 * np.pi / 7) + 6 * noise
+    lost = [np.vstack([waving, waving]), np.full((2, BATCHES), 10.0)]
+    subjects = {
+        name: Runs([window([0.1], dropped=each)], demand=("the same", (1,)))
+        for name, each in zip((PI, TAIL), lost, strict=True)
+    }
+    (finding,) = asked(subjects, loss(**AGAINST, **how, high=0.0), parts=True).findings
+    assert finding.freedom == finding.interval.freedom
+    assert 3 <= finding.freedom < BATCHES - 2
+
+
 SETTLED, MOVED, SHORT = (
     {"answer": "yes", "p": 0.6},
     {"answer": "no", "p": 1e-5},

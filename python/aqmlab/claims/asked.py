@@ -142,7 +142,7 @@ def _numbers(
     alone = [_without_rounding(_interval(question.how, each), question.how, each) for each in samples]
     found = _spread(question, samples, subjects) if all(one.basis == "runs" for one in alone) else None
     if found is None:
-        freedom = float(max(alone[0].n - 1, 1))
+        freedom = float(min(max(one.n - 1, 1) if one.freedom is None else one.freedom for one in alone))
         wide = among(1.0, freedom, len(alone))
         return [(one, math.nan if one.half_width is None else wide * one.half_width) for one in alone], freedom
     widths = zip(alone, found.half_widths, found.bands, strict=True)

@@ -7,7 +7,7 @@ is divided by the mean of the other (Cochran, Sampling Techniques, 3rd ed., 6.3)
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -97,7 +97,7 @@ def relative(one: Sample, other: Sample, *, is_ratio: bool) -> Interval:
     ratio = one.mean / base
     found = contrast([(1.0, one), (-ratio, other)])
     width = None if found.half_width is None else found.half_width / abs(base)
-    return Interval(ratio if is_ratio else ratio - 1, width, found.n, found.basis)
+    return replace(found, value=ratio if is_ratio else ratio - 1, half_width=width)
 
 
 def are_paired(one: Sample, other: Sample) -> bool:
