@@ -14,6 +14,7 @@ import pytest
 import fake_native
 import studies
 from aqmlab import cli, scenario, study, sweep
+from aqmlab.claims import NOT_RUN
 from aqmlab.command import study as study_command
 from aqmlab.errors import BadInput
 from aqmlab.json_files import read_json
@@ -346,6 +347,50 @@ def test_numbers_are_kept_with_the_study_and_make_its_page(folder, here):
         (here / "half").mkdir()
         (here / "half/study.json").write_text('{"kind": "study", "complete": false}')
         found.keep(here / "half", folder)
+
+
+def test_what_came_out_at_the_published_scale_is_said_as_it_is_kept_now(folder, here):
+    assert cli.invoke(["study", "tiny", "--quick"]) == 0
+    kept = found.keep(Path("results/study-tiny-quick"), folder)
+    facts = read_json(kept)
+    answer = facts["quick"]["claims"]["tiny-1"]
+    # As it was kept once: with what the published scale said by then.
+    window = "the window was not settled in 2 of 4 runs"
+    then = "at the published scale: does not hold (PI: 3 ± 1 points (of 2); and 2 more)"
+    answer |= {"verdict": "cannot be decided", "remark": f"{window}; {then}"}
+    (finding,) = answer["findings"]
+    facts["full"] = {
+        "takes": {
+            name: take | {"profile": {**take["profile"], "name": "full"}}
+            for name, take in facts["quick"]["takes"].items()
+        },
+        "claims": {
+            "tiny-1": answer
+            | {
+                "verdict": "holds",
+                "remark": "",
+                "findings": [
+                    finding | {"label": "here", "number": "+4.0 ± 0.1 points", "verdict": "holds"},
+                    finding | {"label": "there", "verdict": NOT_RUN},
+                ],
+            }
+        },
+    }
+    kept.write_text(json.dumps(facts))
+    row = next(line for line in overview.markdown([folder]).splitlines() if line.startswith("| tiny-1 |"))
+    now = "at the published scale: holds (1 of 2 numbers asked; here: +4.0 ± 0.1 points)"
+    assert f"cannot be decided ({window}; {now}) | quick |" in row and "does not hold" not in row
+    # Nothing is said of a claim that is another one now, nor kept of a scale with the answer of another.
+    facts["full"]["claims"]["tiny-1"]["digest"] = "another"
+    kept.write_text(json.dumps(facts))
+    row = next(line for line in overview.markdown([folder]).splitlines() if line.startswith("| tiny-1 |"))
+    assert f"cannot be decided ({window}) | quick |" in row
+    made = Path("results/study-tiny-quick/study.json")
+    of_now = read_json(made)
+    of_now["claims"][0] |= {"remark": then}
+    made.write_text(json.dumps(of_now))
+    found.keep(made.parent, folder)
+    assert read_json(kept)["quick"]["claims"]["tiny-1"]["remark"] == ""
 
 
 def test_an_answer_to_another_claim_is_not_shown(folder, here):

@@ -32,6 +32,9 @@ UNEXPLAINED = "not reproduced, cause unknown"
 SHOWN = 2
 """Numbers of the published scale that are shown beside a verdict."""
 
+FULL_SCALE = "at the published scale:"
+"""Begins what is said of these in a remark."""
+
 TOO_SHORT = "this window is too short: it cuts off what it should count"
 UNSETTLED = "not settled"
 SHORT = "too short to tell whether it is settled"
@@ -400,6 +403,16 @@ def called(verdict: str, cause_unknown: bool) -> str:
     return UNEXPLAINED if verdict == FAILS and cause_unknown else verdict
 
 
+def full_scale_said(answer: Mapping[str, Any]) -> str:
+    """What is kept of runs at the published scale, in words: the verdict and the first of its numbers."""
+    every = answer["findings"]
+    asked = [finding for finding in every if finding["verdict"] != NOT_RUN]
+    said = [f"{len(asked)} of {len(every)} numbers asked"] if len(asked) < len(every) else []
+    said += [f"{finding['label']}: {finding['number']}" for finding in asked[:SHOWN]]
+    said += [f"and {len(asked) - SHOWN} more"] if len(asked) > SHOWN else []
+    return f"{FULL_SCALE} {answer['verdict']} ({'; '.join(said)})"
+
+
 @dataclass(frozen=True)
 class Claim:
     """One claim of a study, and what the data say to it."""
@@ -468,14 +481,7 @@ class Claim:
     @property
     def full_scale(self) -> str:
         """What came out at the published scale, where these runs cannot decide; else nothing."""
-        if self.at_full_scale is None or self.verdict != OPEN:
-            return ""
-        every = self.at_full_scale["findings"]
-        asked = [finding for finding in every if finding["verdict"] != NOT_RUN]
-        said = [f"{len(asked)} of {len(every)} numbers asked"] if len(asked) < len(every) else []
-        said += [f"{finding['label']}: {finding['number']}" for finding in asked[:SHOWN]]
-        said += [f"and {len(asked) - SHOWN} more"] if len(asked) > SHOWN else []
-        return f"at the published scale: {self.at_full_scale['verdict']} ({'; '.join(said)})"
+        return "" if self.at_full_scale is None or self.verdict != OPEN else full_scale_said(self.at_full_scale)
 
     @property
     def number(self) -> str:

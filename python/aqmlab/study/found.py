@@ -4,12 +4,14 @@ What is claimed and why it is so stays in `claims.toml`, so that words are writt
 run in parts: each is a take, and a claim names the take that answered it.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN, Claim
 from aqmlab.claims.asked import TOO_FEW
+from aqmlab.claims.verdict import FULL_SCALE, full_scale_said
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json, read_json
 from aqmlab.results import store
@@ -56,12 +58,25 @@ def _answer(claim: Json, take: str) -> Json:
         "verdict": claim["verdict"],
         "digest": claim["digest"],
         "take": take,
-        "remark": claim["remark"],
+        "remark": remark(claim),
         "unbelieved": claim["unbelieved"],
         "hangs_on": claim.get("hangs_on", []),
         **({"offered": claim["offered"]} if claim.get("offered") else {}),
         "findings": [{key: finding.get(key) for key in _KEPT_FINDING} for finding in claim["findings"]],
     }
+
+
+def remark(answer: Json, full: Json | None = None) -> str:
+    """What to know beside the verdict of an answer, with what came out at the published scale as `full` has it now.
+
+    What the remark says of that scale by itself is left out: it was so when the answer was made, and was kept once.
+    """
+    own = _OF_FULL_SCALE.sub("", str(answer["remark"])).removeprefix("; ")
+    is_open = answer["verdict"] == OPEN and full is not None and full["digest"] == answer["digest"] and asked(full)
+    return "; ".join(filter(None, [own, full_scale_said(full) if full is not None and is_open else ""]))
+
+
+_OF_FULL_SCALE = re.compile(rf"(^|; ){FULL_SCALE} .*?\)(?=; asked under other conditions: |$)")
 
 
 def pace(study: Study) -> float | None:

@@ -174,7 +174,8 @@ def _of_study(study: Study, kept: _Kept) -> str:
         ours = "<br>".join(f"{_cell(f['label'])}: {_cell(f['number'])}" for f in findings)
         theirs = "<br>".join(dict.fromkeys(_cell(f["published_number"]) for f in findings if f["published_number"]))
         verdict = kept.verdict(text)
-        remark = _remark(study, verdict, answer)
+        full = kept.scales.get(FULL, {}).get("claims", {}).get(text.id) if scale != FULL else None
+        remark = _remark(study, verdict, answer, full)
         word = kept.called(text)
         said = _WORDS.get(word, word) + (f" ({_cell(remark)})" if remark else "")
         if load := offered.said((answer or {}).get("offered")):
@@ -219,14 +220,14 @@ def _unknown(kept: _Kept, text: ClaimText) -> str:
     return " (cause unknown)" if kept.called(text) == UNEXPLAINED else ""
 
 
-def _remark(study: Study, verdict: str, answer: Json | None) -> str:
-    """What stands beside a verdict."""
+def _remark(study: Study, verdict: str, answer: Json | None, full: Json | None) -> str:
+    """What stands beside a verdict; `full` is what is kept of the published scale beside that of shorter runs."""
     if answer is None:
         return ""
     if verdict == OPEN and answer["verdict"] != OPEN:
         again = f"`aqmlab study {study.id} --quick` says"
         return f"whether the windows of these shorter runs were settled was not kept: {again}"
-    return str(answer["remark"])
+    return found.remark(answer, full)
 
 
 def _made(take: Json) -> str:
