@@ -1,5 +1,6 @@
 """What can be run and may not be what was meant, said of a scenario before it runs."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -17,6 +18,8 @@ NEEDS: Mapping[str, tuple[tuple[str, ...], str, Any]] = {
     "delayed acknowledgements": (("delayed_ack_timeout",), "delayed_ack", "off"),
 }
 """What some keys of hosts are about, and the key with the value that says that there is none."""
+LEAST_PACKET_BYTES = 40
+"""An acknowledgement without options."""
 OF_LEDBAT = "ledbat_"
 
 WITH_SACK = ("sack", "rack", "ns2-sack1")
@@ -45,7 +48,8 @@ def _limits(resolved: Resolved) -> None:
     for name, link in links.of(resolved.scenario).items():
         forward, reverse = (link.get(way, {}).get("limit", "1p") for way in ("qdisc", "reverse_qdisc"))
         for way, limit in (("qdisc", forward), ("reverse_qdisc", "1p" if reverse == forward else reverse)):
-            if not (units.quantity(str(limit)) or (1.0, ""))[0]:
+            length, unit = units.quantity(str(limit)) or (math.inf, "")
+            if length < (1.0 if unit == "packets" else LEAST_PACKET_BYTES):
                 where = f"{resolved.origin}: {links.key(resolved.scenario, name)}.{way}"
                 doubt(f'{where}.limit = "{limit}": every packet is lost, on an idle link, too')
 

@@ -96,7 +96,7 @@ def test_what_does_something_or_is_usual_is_not(tmp_path, text):
     assert said(tmp_path, text) == []
 
 
-@pytest.mark.parametrize("limit", ["0p", "0b"])
+@pytest.mark.parametrize("limit", ["0p", "0b", "0.9p", "39b"])
 def test_a_queue_without_room_is_said(tmp_path, limit):
     link = f'[link.qdisc]\nkind = "pfifo"\nlimit = "{limit}"\n'
     lines = [line for line in said(tmp_path, link + BULK) if "every packet is lost" in line]

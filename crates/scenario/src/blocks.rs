@@ -132,7 +132,7 @@ pub(crate) fn read(index: usize, entry: &Entry<'_>, around: &Surroundings<'_, '_
     let asked = kinds::read(place, asking)?;
 
     if around.hosts_share && kind.speaks_tcp {
-        let has_own = asked.workload.as_ref().is_ok_and(|workload| workload.shortest_rtt().is_some());
+        let has_own = own.rtt || asked.workload.as_ref().is_ok_and(|workload| workload.shortest_rtt().is_some());
         network::need_order(&block, &route, rtt.is_constant() && !has_own)?;
     }
     let is_answered = asked

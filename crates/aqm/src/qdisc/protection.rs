@@ -65,7 +65,7 @@ pub const CRITICAL_SCORE: Param = Param {
     name: "critical_score",
     kind: Kind::Time,
     default: "4ms",
-    range: (1e-6, 10.0),
+    range: (1e-6, 5.0),
     doc: "Score at which a flow's packets are sanctioned while the L-queue waits critical_delay; with longer waits \
           less will do.",
     source: RFC,

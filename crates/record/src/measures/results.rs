@@ -35,7 +35,7 @@ pub const RESPONSES: &[Row<()>] = &[
         name: "quantile",
         title: "quantile",
         unit: "s",
-        formula: "the response time that the fraction q did not exceed; 0.5, 0.9 and 0.99 exactly, others between times 5 ms apart, beyond 2 s 6 % apart",
+        formula: "the response time that the fraction q did not exceed; of a whole run 0.5, 0.9 and 0.99 exactly; others, and those of a part, between times 5 ms apart, beyond 2 s 6 % apart",
         source: "`response_time_ns`",
         parameters: Some("`q`; `block`, `from_bytes`, `to_bytes`"),
         value: (),
