@@ -5,6 +5,8 @@ import json
 import math
 import pickle
 import signal
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy
@@ -226,6 +228,26 @@ def test_what_a_file_prints_is_no_part_of_an_answer(tmp_path, capsys):
     assert cli.invoke(["explain", str(path), "--json"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["name"] == "mine" and said.err == "here I am\n"
+
+
+def test_what_a_file_prints_in_one_thread_is_told_from_what_others_print(tmp_path, capsys, monkeypatch):
+    """Two threads load files, of which the first one ends first, while a third one prints."""
+    gates = [threading.Event() for _ in range(4)]
+    monkeypatch.setattr(aqmlab, "gates", gates, raising=False)
+    loads, before = [], sys.stdout
+    with ThreadPoolExecutor(2) as pool:
+        for k, begun in enumerate(gates[:2]):
+            path = own(tmp_path, how="(compiled=False)", name=f"mine{k}.py")
+            waits = f"aqmlab.gates[{k}].set()\nassert aqmlab.gates[{k + 2}].wait(60)\n"
+            path.write_text(f"import aqmlab\n\nprint('of a file')\n{waits}{path.read_text()}")
+            loads.append(pool.submit(brought.of_file, path))
+            assert begun.wait(60)
+        print("an answer")
+        for load, end in zip(loads, gates[2:], strict=True):
+            end.set()
+            load.result()
+    assert sys.stdout is before
+    assert capsys.readouterr() == ("an answer\n", "of a file\n" * 2)
 
 
 @pytest.mark.parametrize(

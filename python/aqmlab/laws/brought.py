@@ -5,7 +5,6 @@ what a scenario names; in Python `allow_code`, for that call alone. A file is re
 read, and goes by its digest from then on.
 """
 
-import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -23,7 +22,7 @@ from typing import Any, ParamSpec, TypeVar
 from aqmlab import arguments, engine, files, links
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
-from aqmlab.laws import compiled, forms, holding, interpreted, patience, policy, table
+from aqmlab.laws import aside, compiled, forms, holding, interpreted, patience, policy, table
 from aqmlab.laws.declared import Declaration
 from aqmlab.laws.forms import ENDINGS, is_file
 from aqmlab.laws.straight import is_straight
@@ -319,8 +318,7 @@ def declaration(content: bytes, path: Path) -> Declaration:
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
     try:
-        # Whatever it prints is no answer of a command.
-        with patience.ends_in_time(path), contextlib.redirect_stdout(sys.stderr):
+        with aside.printed(), patience.ends_in_time(path):
             exec(compile(content, str(path), "exec"), module.__dict__)
     except BadInput as error:
         if str(path) in str(error):
