@@ -1,6 +1,8 @@
 """What laws in the interpreter are told, when, and what each queue keeps for itself. Needs the compiled engine."""
 
+import gc
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
@@ -136,6 +138,14 @@ class Mine(Base):
 '''
 
 
+def test_what_a_container_refers_to_in_another_is_copied_with_it(link, tmp_path):
+    both = SHARED.replace("    sizes = []\n", '    sizes = []\n    named = {"sizes": sizes}\n    other = sizes\n')
+    both = both.replace("        self.seen += 1\n", "        self.seen += 1\n        assert self.other is self.sizes\n")
+    both = both.replace("return", 'assert self.named["sizes"] is self.sizes\n        return')
+    (tmp_path / "both.py").write_text(both)
+    assert run(link, str(tmp_path / "fq_both.py"), duration="3s").summary["forward"]["offered_packets"] > 1000
+
+
 def test_each_queue_has_containers_of_its_own(link, tmp_path):
     (tmp_path / "shared.py").write_text(SHARED)
     for kind in (str(tmp_path / "shared.py"), str(tmp_path / "fq_shared.py")):
@@ -146,6 +156,57 @@ def test_each_queue_has_containers_of_its_own(link, tmp_path):
     for _ in range(2):
         env.reset(seed=1)
         env.step([1.0])
+
+
+LARGE = """
+import types
+
+import numpy
+
+import aqmlab
+
+
+class Table(list):
+    def __deepcopy__(self, memo):
+        aqmlab.copies.append(1)
+        return Table(self)
+
+
+@aqmlab.law(compiled=False)
+class Mine:
+    \"\"\"Looks things up in what its class has.\"\"\"
+
+    table = Table([1, 2])
+    fixed = numpy.ones(3)
+    fixed.flags.writeable = False
+    words = types.MappingProxyType({"one": []})
+    pair = ([], numpy.ones(3))
+
+    def __init__(self):
+        aqmlab.laws_there.add(self)
+
+    def on_arrival(self, packet):
+        assert self.fixed is Mine.fixed and self.words is Mine.words and self.pair is Mine.pair
+        assert self.table == Mine.table and self.table is self.table is not Mine.table
+        return aqmlab.PASS
+"""
+
+
+def test_what_cannot_change_is_shared_and_the_rest_is_copied_where_packets_come(tmp_path, monkeypatch):
+    (tmp_path / "large.py").write_text(LARGE)
+    copies, there = [], weakref.WeakSet()
+    monkeypatch.setattr(aqmlab, "copies", copies, raising=False)
+    monkeypatch.setattr(aqmlab, "laws_there", there, raising=False)
+    for kind, queues in (("large.py", 1), ("fq_large.py", 1024)):
+        env = Link(SCENARIO, set={"link.qdisc": str(tmp_path / kind)}, action={"limit": ("9p", "99p")})
+        copies.clear()
+        env.reset(seed=1)
+        [env.step([1.0]) for _ in range(50)]
+        assert 0 < len(copies) <= min(queues, 20) and len(there) >= queues
+        # What an episode had is gone with it.
+        env.close()
+        gc.collect()
+        assert not there
 
 
 @pytest.mark.parametrize("answer", ["2**32", "2**32 + aqmlab.DROP", "-(2**31) - 1", "2**64"])

@@ -134,13 +134,14 @@ class Link(gymnasium.Env[Any, Any]):
         self.observation_space = spaces.Box(0.0, 1.0, (size,), np.float32)
         self.action_space = self.action.space
         self._run: Stepped | None = None
+        self._laws = interpreted.Made()
         self._now_ns = self._end_ns = self._chosen = 0
         self._ahead: Passed | None = None
         for number in range(len(self._scenarios)):
             # What cannot be run or steered is said now.
             run = self._begun(number, 1)
             self.action.check(run, self._scenarios[number].whole)
-            run.close()
+            self._end(run)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its arguments and where its random numbers are, unless an episode is under way."""
@@ -187,7 +188,8 @@ class Link(gymnasium.Env[Any, Any]):
         text, origin, laws, whole = self._scenarios[number]
         text = toml_text.dumps({**toml_text.loads(text, origin), "seed": seed})
         try:
-            run = Stepped(text, origin, self.link, self.way, laws)
+            with interpreted.noted() as self._laws:
+                run = Stepped(text, origin, self.link, self.way, laws)
         except Misbehaved as error:
             raise interpreted.with_place(error) from None
         self.action.begin(whole)
@@ -290,8 +292,12 @@ class Link(gymnasium.Env[Any, Any]):
         """Ends the episode; its memory is free."""
         self._ahead = None
         if self._run is not None:
-            self._run.close()
+            self._end(self._run)
             self._run = None
+
+    def _end(self, run: Stepped) -> None:
+        self._laws.forget()
+        run.close()
 
 
 def _law(name: str, source: Source) -> str:

@@ -205,7 +205,7 @@ def functions(declared: Declaration) -> dict[str, Any]:
         kind = ctypes.c_int64 if declared.is_integer(name) else ctypes.c_double
         return kind.from_address(state + offset(declared, name))
 
-    def make(state: int) -> Any:
+    def make(state: int, address: int) -> Any:
         """The object of a state, with its parameters: a new one where the state is new."""
         begun = ctypes.c_int64.from_address(state + 8 * len(declared.fields))
         if begun.value == 0:
@@ -216,6 +216,7 @@ def functions(declared: Declaration) -> dict[str, Any]:
             new.__init__()
             kinds = {name: int if declared.is_integer(name) else float for name in declared.gauges}
             made[state] = (new, [(name, kind, field(state, name)) for name, kind in kinds.items()])
+            interpreted.note(made, state, queues, address)
         set_parameters(made[state][0], state)
         return made[state][0]
 
@@ -249,7 +250,7 @@ def functions(declared: Declaration) -> dict[str, Any]:
                 if queue is None:
                     queue = queues[address] = Queue(address)
                 if call is prepare:
-                    make(state)
+                    make(state, address)
                 one, gauges = made[state]
                 said = call(one, queue)
                 for name, number, shown in gauges:

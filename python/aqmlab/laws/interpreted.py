@@ -6,10 +6,13 @@ import platform
 import re
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from aqmlab.errors import Misbehaved
@@ -48,6 +51,52 @@ def with_place(error: Misbehaved) -> Misbehaved:
     return Misbehaved("; ".join([said, *raised]))
 
 
+class Made:
+    """What the interpreter has for the queues of a run: a law each, and what it is told."""
+
+    def __init__(self) -> None:
+        self._kept: list[tuple[dict[int, Any], int, dict[int, Any], int, Any]] = []
+
+    def add(self, laws: dict[int, Any], state: int, views: dict[int, Any], facts: int) -> None:
+        """Notes the law of a state, and at which address it is told things."""
+        self._kept.append((laws, state, views, facts, laws[state]))
+
+    def forget(self) -> None:
+        """Drops it all, best before the run ends: after that the addresses may be those of other queues."""
+        for laws, state, views, facts, law in self._kept:
+            # A run that a law has ended is over already.
+            if laws.get(state) is law:
+                del laws[state]
+            views.pop(facts, None)
+        self._kept.clear()
+
+
+_MADE: ContextVar[Made | None] = ContextVar("_MADE", default=None)
+
+
+@contextmanager
+def noted() -> Iterator[Made]:
+    """Notes what is made within for queues, which the engine makes when a run begins; it does not tell when they end.
+
+    Whoever has begun the run forgets what was noted when the run ends.
+    """
+    made = Made()
+    before = _MADE.set(made)
+    try:
+        yield made
+    except BaseException:
+        made.forget()
+        raise
+    finally:
+        _MADE.reset(before)
+
+
+def note(laws: dict[int, Any], state: int, views: dict[int, Any], facts: int) -> None:
+    """Notes what was made for a queue, where somebody wants that."""
+    if (made := _MADE.get()) is not None:
+        made.add(laws, state, views, facts)
+
+
 def built_with() -> str:
     """What runs laws here, for the record."""
     return f"Python {platform.python_version()}"
@@ -61,7 +110,7 @@ def functions(declared: Declaration) -> dict[str, Any]:
     views: dict[int, Facts] = {}
     clock = time.perf_counter_ns
     whole = [name for name in declared.fields if declared.is_integer(name)]
-    containers = _containers(declared.cls)
+    _give_each_its_own(declared.cls)
 
     def field(state: int, name: str) -> Any:
         kind = ctypes.c_int64 if declared.is_integer(name) else ctypes.c_double
@@ -71,7 +120,7 @@ def functions(declared: Declaration) -> dict[str, Any]:
         found = views[address] = Facts.at(address)
         return found
 
-    def made(state: int) -> None:
+    def made(state: int, facts: int) -> None:
         """The law that goes with a state, with its parameters: a new one where the state is new."""
         begun = ctypes.c_int64.from_address(state + 8 * len(declared.fields))
         if begun.value == 0:
@@ -80,11 +129,10 @@ def functions(declared: Declaration) -> dict[str, Any]:
             shown = [(name, kind, field(state, name)) for name, kind in kinds.items()]
             # What `__init__` computes from its parameters finds the values.
             new: Any = object.__new__(declared.cls)
-            for name, item in copy.deepcopy(containers).items():
-                setattr(new, name, item)
             set_parameters(new, state)
             new.__init__()
             laws[state] = (new, shown)
+            note(laws, state, views, facts)
         set_parameters(laws[state][0], state)
 
     def set_parameters(law: Any, state: int) -> None:
@@ -99,7 +147,7 @@ def functions(declared: Declaration) -> dict[str, Any]:
             began = clock()
             try:
                 if prepares:
-                    made(state)
+                    made(state, facts)
                 law, gauges = laws[state]
                 said = method(law, views.get(facts) or facts_at(facts)) if method is not None else 0
                 for one in whole:
@@ -120,10 +168,42 @@ def functions(declared: Declaration) -> dict[str, Any]:
     return {name: function(name) for name in METHODS if name == "prepare" or name in declared.methods}
 
 
-def _containers(cls: type) -> dict[str, Any]:
-    """Lists, tables and the like in a class: each queue begins with its own."""
+def containers(cls: type) -> dict[str, Any]:
+    """Lists, tables and the like in a class, also in one that it stands on, that can be changed."""
     found = {name: item for base in reversed(cls.__mro__[:-1]) for name, item in vars(base).items()}
-    return {name: item for name, item in found.items() if not name.startswith("__") and type(item).__hash__ is None}
+    return {name: item for name, item in found.items() if not name.startswith("__") and _can_change(item)}
+
+
+def _can_change(item: Any) -> bool:
+    """Whether a method can change what stands in a class, as a list or an array, but no tuple."""
+    is_array_to_read = getattr(getattr(item, "flags", None), "writeable", True) is False
+    return type(item).__hash__ is None and not is_array_to_read and not isinstance(item, MappingProxyType)
+
+
+class _Own:
+    """In the place of a container in a class: a law has copies of all of them when it first asks for one.
+
+    Many queues of fair queueing see no packet, and have none.
+    """
+
+    def __init__(self, name: str, all_of_them: Mapping[str, Any]) -> None:
+        self._name, self._all_of_them = name, all_of_them
+
+    def __get__(self, law: Any, cls: type) -> Any:
+        if law is None:
+            return self._all_of_them[self._name]
+        # What refers to another of them refers to the law's own.
+        for name, item in copy.deepcopy(self._all_of_them).items():
+            if name not in vars(law):
+                setattr(law, name, item)
+        return vars(law)[self._name]
+
+
+def _give_each_its_own(cls: type) -> None:
+    """Lets each queue have containers of its own, which begin as those in the class."""
+    found = containers(cls)
+    for name in found:
+        setattr(cls, name, _Own(name, found))
 
 
 def _verdict(method: str, said: Any) -> int:

@@ -216,7 +216,7 @@ class Reporter:
         self.found.trace = f"with {said}{link} and seed {seed}"
         self.tell()
         qdisc = {"limit": link.limit, **qdisc}
-        counts = engine.drive(before_a_link(qdisc, link.rate), seed, link.operations)
+        counts = _driven(before_a_link(qdisc, link.rate), seed, link.operations)
         if "fault" not in counts:
             return counts
         self._tell_story(qdisc, link, seed)
@@ -225,7 +225,7 @@ class Reporter:
     def _tell_story(self, qdisc: Json, link: Link, seed: int) -> None:
         """The trace once more, with its story; and whether a compiled law fails as it is written, too, and where."""
         law, found, kind = self.law, self.found, qdisc["kind"]
-        said = engine.drive(before_a_link(qdisc, link.rate), seed, link.operations, tells=True)
+        said = _driven(before_a_link(qdisc, link.rate), seed, link.operations, tells=True)
         raised = interpreted.FAILURES.get(law.name)
         once = f"the {law.kind} {law.name} failed once, and not again with the same calls"
         found.problem = f"{said.get('fault', once)}{f'; {raised}' if raised else ''}, {found.trace}"
@@ -235,7 +235,7 @@ class Reporter:
             form = next(str(row["name"]) for row, own in zip(twin.rows, law.rows, strict=True) if own["name"] == kind)
             written = before_a_link({**qdisc, "kind": form, **_named(twin)}, link.rate)
             interpreted.FAILURES.pop(twin.name, None)
-            if "fault" not in engine.drive(written, seed, link.operations):
+            if "fault" not in _driven(written, seed, link.operations):
                 found.problem += "; as it is written it does not: expected whole numbers below 2**63"
             elif raised := interpreted.FAILURES.get(twin.name):
                 found.problem += f"; as it is written: {raised}"
@@ -379,7 +379,7 @@ def _is_as_written(reporter: Reporter) -> bool:
         if said is None:
             return False
         resolved = before_a_link({"limit": link.limit, **qdisc, "kind": twin.name, **_named(twin)}, link.rate)
-        other = engine.drive(resolved, seed, link.operations)
+        other = _driven(resolved, seed, link.operations)
         if "fault" in other:
             found.problem = (
                 f"the law {name} runs compiled and fails as it is written: "
@@ -406,9 +406,18 @@ def _cost(law: Brought) -> float:
     best = [float("inf")] * 2
     for _ in range(TIMED):
         for k, resolved in enumerate(pair):
-            said = engine.drive(resolved, SEEDS[0], operations)
+            said = _driven(resolved, SEEDS[0], operations)
             best[k] = min(best[k], said["ns"] / (said["offered"] + said["taken"]))
     return best[0] - best[1]
+
+
+def _driven(resolved: Resolved, seed: int, operations: int, tells: bool = False) -> Json:
+    """What a discipline does in a trace, whose queues end with it."""
+    with interpreted.noted() as made:
+        try:
+            return engine.drive(resolved, seed, operations, tells)
+        finally:
+            made.forget()
 
 
 def _named(law: Brought) -> Json:
