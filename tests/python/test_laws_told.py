@@ -146,6 +146,17 @@ def test_what_a_container_refers_to_in_another_is_copied_with_it(link, tmp_path)
     assert run(link, str(tmp_path / "fq_both.py"), duration="3s").summary["forward"]["offered_packets"] > 1000
 
 
+def test_a_law_may_make_its_own_objects(link, tmp_path):
+    lines = ("def __new__(cls):", "    one = object.__new__(cls)", "    one.ready = 1", "    return one")
+    made = "\n    ".join(["seen = 0", *lines]) + "\n"
+    path = own(tmp_path, "assert self.ready", "(compiled=False)")
+    path.write_text(path.read_text().replace("seen = 0\n", made))
+    assert run(link, str(path), duration="3s").summary["forward"]["offered_packets"] > 1000
+    path.write_text(path.read_text().replace("one.ready = 1", "one.ready = 1 / 0"))
+    with pytest.raises(Misbehaved, match=r"ZeroDivisionError: division by zero \(in __new__, .*mine.py:\d+\)"):
+        run(link, str(path), duration="3s")
+
+
 def test_each_queue_has_containers_of_its_own(link, tmp_path):
     (tmp_path / "shared.py").write_text(SHARED)
     for kind in (str(tmp_path / "shared.py"), str(tmp_path / "fq_shared.py")):

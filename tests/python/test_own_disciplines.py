@@ -283,6 +283,13 @@ def test_two_queues_of_a_discipline_do_not_share_packets(link, tmp_path):
         aqmlab.run(link, set={"link.qdisc": str(path), "link.reverse_qdisc": str(path)})
 
 
+def test_a_discipline_may_make_its_own_objects(link, tmp_path):
+    path = own(tmp_path, "assert self.ready")
+    made = "    def __new__(cls):\n        one = object.__new__(cls)\n        one.ready = 1\n        return one\n\n"
+    path.write_text(path.read_text().replace("    def __init__", f"{made}    def __init__"))
+    assert run(link, str(path)).summary["forward"]["offered_packets"] > 1000
+
+
 def test_a_result_keeps_its_discipline_and_runs_again_from_it(link, tmp_path):
     path = own(tmp_path)
     first = aqmlab.run(link, set={"link.qdisc.kind": str(path), "duration": "3s"}, out=tmp_path / "out")

@@ -211,7 +211,7 @@ def functions(declared: Declaration) -> dict[str, Any]:
         if begun.value == 0:
             begun.value = 1
             # What `__init__` computes from its parameters finds the values.
-            new: Any = object.__new__(declared.cls)
+            new = interpreted.begun_of(declared.cls)
             set_parameters(new, state)
             new.__init__()
             kinds = {name: int if declared.is_integer(name) else float for name in declared.gauges}

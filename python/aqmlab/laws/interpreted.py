@@ -128,7 +128,7 @@ def functions(declared: Declaration) -> dict[str, Any]:
             kinds = {name: int if declared.is_integer(name) else float for name in declared.gauges}
             shown = [(name, kind, field(state, name)) for name, kind in kinds.items()]
             # What `__init__` computes from its parameters finds the values.
-            new: Any = object.__new__(declared.cls)
+            new = begun_of(declared.cls)
             set_parameters(new, state)
             new.__init__()
             laws[state] = (new, shown)
@@ -166,6 +166,11 @@ def functions(declared: Declaration) -> dict[str, Any]:
         return CALL(call)
 
     return {name: function(name) for name in METHODS if name == "prepare" or name in declared.methods}
+
+
+def begun_of(cls: Any) -> Any:
+    """An object of a class before its `__init__`, which is to find the values of the parameters."""
+    return cls.__new__(cls)
 
 
 def containers(cls: type) -> dict[str, Any]:
@@ -232,7 +237,7 @@ def place(error: BaseException, method: Callable[..., Any] | None = None) -> str
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_OURS)]
     if own:
         # The engine has called prepare, which makes the object first.
-        called = "in __init__, " if own[0].name == "__init__" else ""
+        called = f"in {own[0].name}, " if own[0].name in ("__init__", "__new__") else ""
         return f" ({called}{own[-1].filename}:{own[-1].lineno})"
     code = getattr(method, "__code__", None)
     return "" if code is None else f" ({code.co_filename}:{code.co_firstlineno})"
