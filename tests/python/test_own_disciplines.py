@@ -334,6 +334,11 @@ def test_a_discipline_holds_packets_between_real_stacks_in_virtual_time(link, tm
             'discipline(tick="5ms")',
             "expected a method tick and how often it is called, as in @aqmlab.di",
         ),
+        (
+            "@aqmlab.discipline{how}\nclass Mine:",
+            "class Base:\n    kept = [1]\n\n\n@aqmlab.discipline{how}\nclass Mine(Base):",
+            r"Mine.kept: a list in the class is shared by all queues; expected it in __init__",
+        ),
         ("__init__(self)", "__init__(self, share)", r":18: Mine.__init__\(self, share\): expected \(self\), and"),
         ("discipline{how}", 'discipline(name="pi")', "the discipline is called pi, as one that is built in"),
         ("discipline{how}", 'discipline(gauges={{"waits": "x"}})', "gauges: waits: expected one of share"),

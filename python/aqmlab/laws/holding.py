@@ -13,7 +13,7 @@ from typing import Any, overload
 
 from aqmlab.errors import BadInput
 from aqmlab.laws import interpreted
-from aqmlab.laws.declared import EARLY, Class, Declaration, Parameter, declared_by
+from aqmlab.laws.declared import EARLY, Class, Declaration, declared_by
 from aqmlab.laws.table import CALL, FAILED, QUEUE_CALL, QueueFacts, offset
 
 NEEDED = ("offer", "take")
@@ -127,12 +127,11 @@ def _check(found: Declaration) -> None:
     for name in NEEDED:
         if name not in found.methods:
             raise BadInput(f"{where}: expected a method {name}; a discipline has {' and '.join(NEEDED)}")
-    for name, item in vars(found.cls).items():
-        if not name.startswith("__") and not isinstance(item, Parameter) and type(item).__hash__ is None:
-            raise BadInput(
-                f"{where}.{name}: a {type(item).__name__} in the class is shared by all queues; expected it in "
-                f"__init__(self), as in self.{name} = ..."
-            )
+    for name, item in interpreted.containers(found.cls).items():
+        raise BadInput(
+            f"{where}.{name}: a {type(item).__name__} in the class is shared by all queues; expected it in "
+            f"__init__(self), as in self.{name} = ..."
+        )
 
 
 class _RefusedError(Exception):
