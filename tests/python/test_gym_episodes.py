@@ -1,12 +1,17 @@
 """What an episode is measured by, what it begins with, and how it ends where something fails. Needs the engine."""
 
+import gc
+import weakref
+
 import gymnasium
 import numpy as np
 import pytest
 
+import aqmlab
 from agents import NAME, SCENARIO, WEB
 from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.gym import Link
+from aqmlab.laws import interpreted
 from own_laws import own
 
 pytestmark = pytest.mark.usefixtures("nothing_allowed")
@@ -98,6 +103,21 @@ def test_a_law_that_fails_in_an_episode_is_named_with_its_line_and_ends_it(tmp_p
     several.reset(seed=1)
     several.step([[0.5]] * 3)
     several.close()
+
+
+def test_a_law_that_fails_while_ranges_are_tried_is_named_with_its_line(tmp_path, monkeypatch):
+    there = weakref.WeakSet()
+    monkeypatch.setattr(aqmlab, "laws_there", there, raising=False)
+    given = failing(tmp_path, {"every": (2, 60)})
+    path = tmp_path / "mine.py"
+    path.write_text(f"{path.read_text()}\n    def prepare(self, link):\n        aqmlab.laws_there.add(self)\n")
+    Link(**given)
+    path.write_text(f"{path.read_text()}        assert self.every <= 50\n")
+    line = path.read_text().count("\n")
+    with pytest.raises(Misbehaved, match=rf"^the law mine failed: .*; AssertionError: \(.*mine.py:{line}\)$"):
+        Link(**given)
+    gc.collect()
+    assert not interpreted.FAILURES and not there
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])

@@ -140,8 +140,12 @@ class Link(gymnasium.Env[Any, Any]):
         for number in range(len(self._scenarios)):
             # What cannot be run or steered is said now.
             run = self._begun(number, 1)
-            self.action.check(run, self._scenarios[number].whole)
-            self._end(run)
+            try:
+                self.action.check(run, self._scenarios[number].whole)
+            except Misbehaved as error:
+                raise interpreted.with_place(error) from None
+            finally:
+                self._end(run)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its arguments and where its random numbers are, unless an episode is under way."""
