@@ -87,8 +87,16 @@ def test_parameters_that_depend_on_each_other_are_set_together():
     for action in ([1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]):
         info = env.step(action)[4]
     assert info["action"] == {"min": '"50p"', "max": '"200p"'}
-    with pytest.raises(BadInput, match=r"max .*expected a length of at least min, 50p"):
+    with pytest.raises(BadInput, match=r'^action: max = "40p": expected a length of at least min, 50p'):
         Link(RED, action={**RANGES, "max": ("40p", "200p")})
+
+
+def test_a_parameter_that_does_not_go_with_a_range_is_named_with_what_was_tried():
+    said = '^action: max = "100p": gentle_end = "36p": expected a length of at least max, 100p'
+    with pytest.raises(BadInput, match=said):
+        Link(RED.replace(', gentle_end = "400p"', ""), action={"max": ("16p", "100p")})
+    with pytest.raises(BadInput, match=r"^action: target = 1: expected a time such as 15ms \(pie\)$"):
+        Link(SCENARIO, action={"target": (1, 2)})
 
 
 def test_the_scenarios_values_stand_in_the_warm_up():

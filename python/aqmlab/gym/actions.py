@@ -100,7 +100,14 @@ class Parameters:
         ends = [((name, scale.low), (name, scale.high)) for name, (scale, _) in self.ranges.items()]
         corners = itertools.product(*ends) if 2 ** len(ends) <= MOST_CORNERS else zip(*ends, strict=True)
         for corner in corners:
-            run.set(self.link, self.way, {name: self._written(name, end, whole) for name, end in corner})
+            written = {name: self._written(name, end, whole) for name, end in corner}
+            try:
+                run.set(self.link, self.way, written)
+            except BadInput as error:
+                # A parameter that is not among them has to go with what they were set to.
+                is_of_range = str(error).partition(" ")[0] in written
+                tried = "" if is_of_range else f"{', '.join(f'{name} = {text}' for name, text in written.items())}: "
+                raise BadInput(f"action: {tried}{error}") from None
 
     def begin(self, whole: Whole) -> None:
         """The scenario's values stand before the first action."""
