@@ -73,11 +73,18 @@ def test_a_result_without_a_folder_leaves_nothing_behind(base):
     assert folder.exists()
     del result
     assert not folder.exists()
+    # A run alone keeps it, too.
+    run = aqmlab.run(base).runs[0]
+    assert run.queue.height > 0
+    folder = run.folder
+    del run
+    assert not folder.exists()
 
 
 def test_a_result_without_a_folder_is_not_pickled_and_copied_with_its_folder(base, tmp_path):
     result = aqmlab.run(base)
-    for what in (result, aqmlab.compare(base, "pfifo", "pi")):
+    compared = aqmlab.compare(base, "pfifo", "pi")
+    for what in (result, result.runs[0], compared, compared["pi"], compared["pi"].runs[0]):
         with pytest.raises(
             BadInput, match=r"a temporary folder, .* cannot be pickled; expected a run or comparison with"
         ):
@@ -87,7 +94,9 @@ def test_a_result_without_a_folder_is_not_pickled_and_copied_with_its_folder(bas
     gc.collect()
     assert copied.folder == folder and folder.is_dir() and copied.queue.height > 0
     kept = aqmlab.run(base, out=tmp_path / "out")
-    assert pickle.loads(pickle.dumps(kept)).digest == kept.digest == copied.digest
+    for what in (kept, kept.runs[0]):
+        assert pickle.loads(pickle.dumps(what)).digest == what.digest
+    assert kept.digest == copied.digest
 
 
 def test_an_existing_folder_is_refused_before_anything_runs(base, tmp_path):

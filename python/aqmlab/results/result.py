@@ -25,7 +25,7 @@ TABLES = ("exchanges", "queue", "delays", "drops", "probes", "frames", "tcp", "f
 
 
 class Temporary:
-    """A folder that goes away with the last result that lives in it."""
+    """A folder that goes away with the last result or run that lives in it."""
 
     def __init__(self) -> None:
         self._scratch = scratch.Folder("result")
@@ -59,7 +59,7 @@ class Result:
         names = with_keys(folder / "manifest.json", {"runs": list})["runs"] if kind == "replications" else ["."]
         if not names or not all(isinstance(name, str) for name in names):
             raise BadInput(f"{folder}/manifest.json: runs: {names!r}: expected the folders of runs")
-        self.runs: list[Run] = [Run(folder / name) for name in names]
+        self.runs: list[Run] = [Run(folder / name, keep) for name in names]
 
     def __repr__(self) -> str:
         """Name, runs and where it lies."""

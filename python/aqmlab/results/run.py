@@ -51,8 +51,10 @@ def of_link(queue: pl.DataFrame, name: str) -> pl.DataFrame:
 class Run:
     """One finished run."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, keep: object = None) -> None:
+        """`keep` is what the folder lives as long as."""
         self.folder = folder
+        self._keep = keep
         self.manifest = with_keys(folder / "manifest.json", MANIFEST)
         self.summary = summary_in(folder)
         for name in self.manifest.get("tables", {}):
