@@ -204,17 +204,71 @@ def test_a_policy_that_learnt_behind_a_wrapper_is_not_saved_without_it(name):
     Policy.of(layers(env), harmless)
 
 
+class Several:
+    """Some environments as stable-baselines3 has them, bare or wrapped."""
+
+    def __init__(self, env):
+        self.envs = [env]
+        self.observation_space, self.action_space = env.observation_space, env.action_space
+
+
+class VecMonitor:
+    """Changes nothing that is seen or done."""
+
+    def __init__(self, venv):
+        self.venv = venv
+        self.observation_space, self.action_space = venv.observation_space, venv.action_space
+
+
+class VecNormalize(VecMonitor):
+    def __init__(self, venv, norm_obs=True):
+        super().__init__(venv)
+        self.norm_obs = norm_obs
+
+
+class VecFrameStack(VecMonitor):
+    def __init__(self, venv):
+        super().__init__(venv)
+        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (3,), np.float32)
+
+
+class Model(list):
+    """Layers that were learnt in some environments; of a model that was opened from its file there are none."""
+
+    def __init__(self, layers, several=None):
+        super().__init__(layers)
+        self.several = several
+
+    def get_env(self):
+        return self.several
+
+
 def test_a_model_that_has_normalised_observations_is_not_saved():
-    class VecNormalize:
-        pass
-
-    class Model(list):
-        def get_vec_normalize_env(self):
-            return VecNormalize()
-
     env = Link(SCENARIO)
-    with pytest.raises(BadInput, match=r"^policy: VecNormalize changes what the agent sees or does"):
-        Policy.of(Model(layers(env)), env)
+    for several in (VecNormalize(Several(env)), VecMonitor(VecNormalize(VecMonitor(Several(env))))):
+        with pytest.raises(BadInput, match=r"^policy: VecNormalize changes what the agent sees or does"):
+            Policy.of(Model(layers(env), several), env)
+    # Rewards alone are nothing of a policy.
+    Policy.of(Model(layers(env), VecNormalize(VecMonitor(Several(env)), norm_obs=False)), env)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrapped"),
+    [
+        ("VecFrameStack", lambda env: VecMonitor(VecFrameStack(Several(env)))),
+        (
+            "StickyAction",
+            lambda env: VecMonitor(Several(gymnasium.wrappers.TimeLimit(WRAPPERS["StickyAction"](env), 9))),
+        ),
+        ("FrameStackObservation", lambda env: Several(WRAPPERS["FrameStackObservation"](env))),
+    ],
+)
+def test_a_policy_that_learnt_behind_a_wrapper_is_not_saved_by_the_bare_link_either(name, wrapped):
+    env = Link(SCENARIO)
+    with pytest.raises(BadInput, match=f"^policy: {name} changes what the agent sees or does, and no law has it; exp"):
+        Policy.of(Model(layers(env), wrapped(env)), env)
+    for several in (None, VecMonitor(Several(gymnasium.wrappers.TimeLimit(env, 9)))):
+        Policy.of(Model(layers(env), several), env)
 
 
 @pytest.mark.parametrize(

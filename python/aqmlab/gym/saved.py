@@ -53,10 +53,10 @@ class Policy:
     ) -> "Policy":
         """The policy of a model that has learnt in `env`, a `Link` or what wraps one.
 
-        `model` is an agent of stable-baselines3 whose policy is a network of layers (PPO, A2C; without VecNormalize),
-        which then does what is most likely, or a list of `Layer`. `name` is what the law is called. Raises `BadInput`
-        if a law could not see what the agent sees or do what it does, because a wrapper changes it or otherwise, and
-        where the model is none of these.
+        `model` is an agent of stable-baselines3 whose policy is a network of layers (PPO, A2C), which then does what is
+        most likely, or a list of `Layer`. `name` is what the law is called. Raises `BadInput` if a law could not see
+        what the agent sees or do what it does, because a wrapper changes it or otherwise, and where the model is none
+        of these. Wrappers are those of `env` and those that the model says it has learnt in.
         """
         link = getattr(env, "unwrapped", env)
         if not isinstance(link, Link):
@@ -135,20 +135,32 @@ def save_policy(path: str | Path, model: Any, env: Any, *, name: str = "policy",
 
 def _check_between(model: Any, env: Any) -> None:
     """Refuses what stands between an agent and its link, and will not stand between the policy and a queue."""
-    normalized = getattr(model, "get_vec_normalize_env", lambda: None)()
-    found = None if normalized is None else type(normalized).__name__
-    while isinstance(env, gymnasium.Wrapper) and found is None:
-        classes = [each.__name__ for each in type(env).__mro__]
-        spaces = [(each.observation_space, each.action_space) for each in (env, env.env)]
-        # An action is cut to its range anyway.
-        if "ClipAction" not in classes and (spaces[0] != spaces[1] or not set(BETWEEN).isdisjoint(classes)):
-            found = type(env).__name__
-        env = env.env
-    if found is not None:
+    found = []
+    # What it has learnt in, as stable-baselines3 has it: wrappers of several environments, and these.
+    several: Any = getattr(model, "get_env", lambda: None)()
+    while hasattr(several, "venv"):
+        found += [several] if _changes(several, several.venv) else []
+        several = several.venv
+    for each in (env, *getattr(several, "envs", ())):
+        while isinstance(each, gymnasium.Wrapper):
+            found += [each] if _changes(each, each.env) else []
+            each = each.env
+    if found:
         raise BadInput(
-            f"policy: {found} changes what the agent sees or does, and no law has it; expected a model that has learnt "
-            f"without it"
+            f"policy: {type(found[0]).__name__} changes what the agent sees or does, and no law has it; expected a "
+            f"model that has learnt without it"
         )
+
+
+def _changes(wrapper: Any, within: Any) -> bool:
+    """Whether a wrapper changes what is seen or done in the environment within it."""
+    classes = [each.__name__ for each in type(wrapper).__mro__]
+    if "VecNormalize" in classes:  # or rewards alone
+        return bool(getattr(wrapper, "norm_obs", True))
+    if "ClipAction" in classes:  # an action is cut to its range anyway
+        return False
+    spaces = [(each.observation_space, each.action_space) for each in (wrapper, within)]
+    return spaces[0] != spaces[1] or not set(BETWEEN).isdisjoint(classes)
 
 
 def _layers(model: Any) -> list[tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], str]]:
