@@ -108,3 +108,29 @@ def test_parts_add_up_to_the_whole(seen):
         formula = catalogue.named(name).formula
         weights = seen.window.completed if name == "share_under_1s" else seen.window.link.covered_s[0]
         assert np.average(formula.parts(seen), weights=weights) == pytest.approx(formula.whole(seen), rel=1e-12)
+
+
+def test_completed_is_not_a_number_of_blocks_that_complete_nothing(seen):
+    found = []
+    for block in range(3):
+        (reading,) = catalogue.read({"measure": "completed", "block": block}, "x")
+        found.append((reading.formula.whole(seen), reading.formula.parts(seen).sum()))
+    web, bulk, cbr = found
+    assert web[0] == seen.summary["exchanges"]["completed"] == web[1] / 20 > 0
+    assert np.isnan([*bulk, *cbr]).all()
+
+
+@pytest.mark.usefixtures("compiled")
+def test_completed_is_null_where_nobody_could_complete_an_exchange():
+    endless = SCENARIO.replace('kind = "web"\nusers = 900\ndirection = "both"', 'kind = "bulk"')
+    keys = {"duration": "3s", "warmup": "0s", "cooldown": "0s"}
+    found = aqmlab.compare(endless, "pfifo", "pi", set=keys)
+    _, variant = found.as_dict()["variants"]
+    assert variant["summary"]["exchanges"]["completed"] is None
+    assert variant["measures"]["completed"]["value"] is variant["difference_to_baseline"]["completed"]["value"] is None
+    (reading,) = catalogue.read({"measure": "completed"}, "x")
+    run = found["pi"].runs[0]
+    assert np.isnan(reading.formula.whole(Seen(condense(run), run.summary, run.scenario)))
+    # Who could have, and did not, completed none.
+    late = found.baseline.scenario | {"traffic": [{"kind": "bulk", "size": "1gb"}]}
+    assert aqmlab.run(late, set={"link.rate": "1mbit"}).estimate("completed").value == 0

@@ -9,7 +9,7 @@ import numpy as np
 from aqmlab.json_files import is_number
 from aqmlab.measures.measure import Formula, Measure, Parameter, Params
 from aqmlab.measures.subject import Seen
-from aqmlab.results.exchanges import TAIL_MARKS, index
+from aqmlab.results.exchanges import TAIL_MARKS, completes, index
 from aqmlab.results.window import CDF_TIMES, FEWEST, LATE_TIMES, SIZE_EDGES, TAIL_TIMES, Window
 from aqmlab.statistics import Array
 from aqmlab.units import say_bytes, say_seconds
@@ -222,12 +222,14 @@ def _completed(params: Mapping[str, Any]) -> Formula:
         words = "completed exchanges"
         return Formula(lambda s: s.window.measure("completed"), lambda s: s.window.parts("completed"), words, words)
     words = f"completed exchanges of traffic block {block}"
-    return Formula(
-        lambda s: float(_of_block(s.window, block)[1].sum()),
-        lambda s: _of_block(s.window, block)[1] * len(s.window.completed),
-        words,
-        words,
-    )
+
+    def parts(seen: Seen) -> Array:
+        is_there = block < len(seen.scenario.get("traffic", ()))
+        if is_there and not completes(seen.scenario, seen.summary, block):
+            return np.full_like(seen.window.completed, np.nan)
+        return _of_block(seen.window, block)[1]
+
+    return Formula(lambda s: float(parts(s).sum()), lambda s: parts(s) * len(s.window.completed), words, words)
 
 
 _TIME = Parameter(

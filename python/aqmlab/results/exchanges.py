@@ -8,7 +8,8 @@ cells the wanted order statistics lie, and a second pass collects what is in tho
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from aqmlab import engine
+from aqmlab.results import held_back
 from aqmlab.results.times import PER_S, Ns, column, nanoseconds, seconds
 from aqmlab.statistics import BATCHES, Array
 
@@ -79,6 +82,16 @@ Whole = npt.NDArray[np.int64]
 EDGES_NS = np.unique(np.concatenate([CDF_TIMES_NS, TAIL_TIMES_NS, np.geomspace(1e3, 1e14, 4401).astype(np.int64)]))
 """Edges of the histogram, nanoseconds: 400 a decade beside the times above. Cell k is above edge k - 1 and up to edge
 k."""
+
+
+def completes(scenario: Mapping[str, Any], summary: Mapping[str, Any], block: int) -> bool:
+    """Whether a block of traffic of a run completes exchanges: over TCP, and not with endless flows."""
+    return scenario["traffic"][block]["kind"] in _over_tcp() and str(block) not in held_back.blocks(summary)
+
+
+@lru_cache
+def _over_tcp() -> frozenset[str]:
+    return frozenset(row["kind"] for row in engine.traffic_models() if row["speaks_tcp"])
 
 
 def parts(path: Path, start: float, end: float, blocks: int) -> dict[str, Array]:

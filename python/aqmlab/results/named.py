@@ -7,12 +7,12 @@ Such are `traffic.0.p90` of a block, `probes.reverse.one_way_delay_s.p99` of pro
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 
-from aqmlab import engine, links, near, statistics
+from aqmlab import links, near, statistics
 from aqmlab.errors import BadInput
 from aqmlab.results import by_application, coarse, exchanges, held_back, round_trips, ways
 from aqmlab.results.run import Run
@@ -104,7 +104,7 @@ class Numbers:
         found: dict[str, float | None] = {}
         times = _quantiles(self.run) if self.run.has_exchanges else {}
         for k, counts in enumerate(self.window.block_completed):
-            if not self.run.has_exchanges or not _completes(self.run, k):
+            if not self.run.has_exchanges or not exchanges.completes(self.run.scenario, self.run.summary, k):
                 continue
             done, within = counts.sum(), self.window.block_cdf_counts[k, :, AT].sum()
             median, ninety = times.get(k, (float("nan"),) * 2)
@@ -140,16 +140,6 @@ class Numbers:
         }
         there_and_back = round_trips.figures(self.run.probes) if rows.height > 1 else {}
         return one_way | {f"{ROUND_TRIP}.{name}": value for name, value in there_and_back.items()}
-
-
-def _completes(run: Run, block: int) -> bool:
-    """Whether a block completes exchanges: over TCP, and not with endless flows."""
-    return run.scenario["traffic"][block]["kind"] in _over_tcp() and str(block) not in held_back.blocks(run.summary)
-
-
-@lru_cache
-def _over_tcp() -> frozenset[str]:
-    return frozenset(row["kind"] for row in engine.traffic_models() if row["speaks_tcp"])
 
 
 def _quantiles(run: Run) -> dict[int, tuple[float, float]]:

@@ -15,7 +15,6 @@ import numpy.typing as npt
 import polars as pl
 
 from aqmlab import links
-from aqmlab.json_files import Json
 from aqmlab.results import exchanges, times, ways
 from aqmlab.results.defined import SHARE, Defined, asked, every
 from aqmlab.results.exchanges import CDF_TIMES, FEWEST, LATE_TIMES, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES
@@ -117,7 +116,7 @@ class Window:
     cdf_counts: Array  # [part, time]: completed within CDF_TIMES
     tail_counts: Array  # [part, time]: taking longer than TAIL_TIMES
     summarised: dict[str, float]
-    """Measures from the summary, where the run has not written every exchange down."""
+    """Measures from the summary, where the run has not written every exchange down, or nobody could complete one."""
     block_completed: Array = field(default_factory=lambda: np.zeros((0, BATCHES)))  # [block of traffic, part]
     block_cdf_counts: Array = field(  # [block of traffic, part, time]
         default_factory=lambda: np.zeros((0, BATCHES, CDF_TIMES.size))
@@ -276,7 +275,7 @@ def condense(run: Run) -> Window:
         link=next(iter(counts.values())),
         links=counts if len(counts) > 1 else {},
         **exchanges.parts(run.folder / "exchanges.parquet", start, end, len(run.scenario["traffic"])),
-        summarised={} if run.has_exchanges else _summarised(run.summary["exchanges"]),
+        summarised=_summarised(run),
         figures=ways.figures(run.summary),
         settled=run.settled,
     )
@@ -326,7 +325,11 @@ def _rates(run: Run, link: str) -> tuple[float, float]:
     return forward, reverse
 
 
-def _summarised(exchanges: Json) -> dict[str, float]:
+def _summarised(run: Run) -> dict[str, float]:
+    exchanges = run.summary["exchanges"]
+    if run.has_exchanges:
+        # No exchanges in the table are none of nobody's, too.
+        return {"completed": float("nan")} if exchanges.get("completed", 0) is None else {}
     times = exchanges["response_time_s"]
     found = {name: times[name] for name in ("p50", "p90", "p99")} | {
         name: exchanges[name] for name in ("completed", "share_under_500ms", "share_under_1s", "share_under_2s")
