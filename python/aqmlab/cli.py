@@ -316,8 +316,11 @@ def calibrate(
     uncongested_rate: Uncongested = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not read the cache.")] = False,
 ) -> None:
-    """Find the population that offers the load a scenario asks for."""
-    from aqmlab import api
+    """Find the population that offers the load a scenario asks for.
+
+    One that misses it by more than a run may fails here too.
+    """
+    from aqmlab import api, checks
     from aqmlab.command import terminal
 
     with watched(as_json) as monitor:
@@ -335,6 +338,7 @@ def calibrate(
         print_json({"calibrations": [item.as_dict() for item in found]})
     else:
         terminal.calibrations(terminal.console(), found)
+    _judge([dict(checks.of_load(one.as_dict()).as_dict(), run=f"traffic.{one.traffic}") for one in found])
 
 
 @app.command()

@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 import json
 import os
@@ -10,7 +11,7 @@ import pytest
 
 import aqmlab
 import fake_native
-from aqmlab import engine, scenario, toml_text
+from aqmlab import api, cli, engine, scenario, toml_text
 from aqmlab.errors import BadInput
 from aqmlab.progress import Silent
 from aqmlab.runs import calibration
@@ -298,3 +299,17 @@ def test_a_load_below_that_of_the_fewest_users_is_said_in_a_line_with_its_seed(c
     ((point,),) = (one.points for one in grid.read(tables, "grid.toml"))
     with pytest.raises(BadInput, match=expected.format(", seed 1")):
         plan.plan([(point, 1)])
+
+
+@pytest.mark.parametrize(("error", "code"), [(0.0099, 0), (0.0143, 1), (-0.0143, 1)])
+def test_a_population_that_misses_its_load_fails_the_command_that_finds_it(error, code, monkeypatch, capsys, tmp_path):
+    (found,) = aqmlab.calibrate(BASE)
+    missed = dataclasses.replace(found, error=error)
+    monkeypatch.setattr(api, "calibrate", lambda *_, **__: [missed])
+    (tmp_path / "base.toml").write_text(BASE)
+    assert cli.invoke(["calibrate", str(tmp_path / "base.toml"), "--json"]) == code
+    said = capsys.readouterr()
+    assert json.loads(said.out)["calibrations"][0]["users"] == found.users
+    line = "aqmlab: self-check failed: traffic.0: the offered load is the wanted one: "
+    assert said.err.startswith(line if code else "")
+    assert said.err.count("\n") == code

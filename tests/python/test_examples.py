@@ -2,7 +2,7 @@ import tomllib
 
 import pytest
 
-from aqmlab import scenario, variants
+from aqmlab import api, checks, scenario, variants
 from aqmlab.sweep import grid
 from conftest import ROOT
 
@@ -17,6 +17,14 @@ def test_every_example_is_a_scenario_or_comparison(path):
     assert {"duration", "traffic"} <= keys and len({"link", "links"} & keys) == 1
     if variants.has_variants(source):
         assert len(variants.from_file(source)) >= 2
+
+
+# Those whose population is found in seconds.
+@pytest.mark.parametrize("name", ["web.toml", "live-web.toml"])
+def test_an_example_that_asks_for_a_load_has_a_population_that_offers_it(name, compiled):
+    (found,) = api.calibrate(ROOT / "examples" / name, fresh=True)
+    check = checks.of_load(found.as_dict())
+    assert check.holds, check.detail
 
 
 def test_the_sweep_is_one():
