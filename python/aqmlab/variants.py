@@ -70,6 +70,12 @@ def _variant(source: Source, table: Mapping[str, Any], position: int) -> Variant
         if not isinstance(table.get(flag, False), bool):
             raise BadInput(f"{where}.{flag}: {table[flag]!r}: expected true or false")
     change = scenario.in_tables({key: item for key, item in table.items() if key not in OWN_KEYS})
+    for said, place in ((change, where), (settings, f"{where}.set")):
+        if "seed" in said:
+            raise BadInput(
+                f"{place}.seed: {said['seed']!r}: all variants run under one seed; expected it before the variants, or "
+                "--seed"
+            )
     tree = laid_over(base, change)
     keys = scenario.changes_of(base, change)
     for link, own in links.of(tree).items():

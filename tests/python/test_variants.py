@@ -131,3 +131,13 @@ def test_the_baseline_is_the_one_asked_for_or_marked_or_drop_tail():
     assert variants.choose_baseline([("a", False, False, "pi"), ("b", False, True, "rem")], None) == "b"
     with pytest.raises(BadInput, match="ref, pi, dt"):
         variants.choose_baseline(rows, "x")
+
+
+@pytest.mark.parametrize("position", [0, 1])
+@pytest.mark.parametrize(("said", "place"), [("seed = 4", "seed"), ("set = { seed = 4 }", "set.seed")])
+def test_a_variant_has_no_seed_of_its_own(position, said, place):
+    rows = ["", ""]
+    rows[position] = said
+    text = BASE + "".join(f'[[variant]]\nname = "v{at}"\n{row}\n' for at, row in enumerate(rows))
+    with pytest.raises(BadInput, match=rf"variant\.{position}\.{place}: 4: all variants run under one seed; expected"):
+        variants.from_file(scenario.read(text))
