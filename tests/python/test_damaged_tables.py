@@ -125,10 +125,30 @@ def test_of_many_changed_tables_three_are_named(base, tmp_path):
     for path in tmp_path.glob("out/rep-*/*.parquet"):
         pl.read_parquet(path).head(3).write_parquet(path)
     said = digests.changed(found.runs)
-    assert len(said) == 4 and said[-1] == "and 3 more tables were changed"
+    assert len(said) == 4 and said[-1] == "and 3 more tables were changed or removed"
 
 
-def test_of_another_version_nothing_is_said(base, tmp_path):
+@pytest.mark.parametrize("table", ["exchanges", "delays"])
+def test_a_table_that_was_removed_is_named(base, tmp_path, table, capsys):
+    for name in ("one", "other"):
+        aqmlab.run(base, out=tmp_path / name)
+    path = tmp_path / f"one/{table}.parquet"
+    path.unlink(missing_ok=True)
+    manifest = tmp_path / "one/manifest.json"
+    facts = json.loads(manifest.read_text())
+    facts["tables"].setdefault(path.name, {"rows": 3, "sha256": "0"})  # the stand-in writes no delays
+    manifest.write_text(json.dumps({**facts, "version": "0.0.1"}))
+    one, other, both, drawn = (str(tmp_path / name) for name in ("one", "other", "both", "drawn"))
+    commands = [["report", one], ["figures", one, "-o", drawn], ["compare", one, other, "-o", both], ["report", both]]
+    capsys.readouterr()
+    for words in commands:
+        assert cli.invoke(words) == 0
+        (line,) = [one for one in capsys.readouterr().err.splitlines() if "was removed after the run" in one]
+        said = f"manifest.json says {facts['tables'][path.name]['rows']:,} rows"
+        assert f"/one/{path.name}: was removed after the run: {said}; what is shown does without" in line
+
+
+def test_of_digests_of_another_version_nothing_is_said(base, tmp_path):
     found = aqmlab.run(base, out=tmp_path / "one")
     path = tmp_path / "one/queue.parquet"
     pl.read_parquet(path).head(3).write_parquet(path)

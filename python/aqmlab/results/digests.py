@@ -18,7 +18,7 @@ MOST_ROWS = 10_000_000
 """Rows of all tables that are opened together, of which all digests are taken: less than a second. Of more, those of
 tables that are younger than their manifest."""
 NAMED = 3
-"""Tables that were changed and are named, each in a line."""
+"""Tables that were changed or removed and are named, each in a line."""
 
 
 def left_out_of(summary: Json) -> Set[str]:
@@ -59,15 +59,28 @@ def table_digest(path: Path, left_out: Set[str]) -> tuple[int, str]:
 
 def changed(runs: Sequence[Run]) -> list[str]:
     """A line for each table that is not as its run wrote it, though it can be read: what the manifest says, and what
-    the table is now.
+    the table is now; and one for each that is there no more.
 
-    Of runs of another version nothing is said, whose digests may have been taken otherwise.
+    Of runs of another version digests say nothing, which may have been taken otherwise.
     """
     forks.check()
+    found = [line for run in runs for line in _removed(run)]
     ours = [run for run in runs if run.manifest["version"] == engine.version()]
     rows = sum(said["rows"] for run in ours for said in run.manifest.get("tables", {}).values())
-    found = [line for run in ours for line in _changed(run, only_younger=rows > MOST_ROWS)]
-    return found if len(found) <= NAMED else [*found[:NAMED], f"and {len(found) - NAMED} more tables were changed"]
+    found += [line for run in ours for line in _changed(run, only_younger=rows > MOST_ROWS)]
+    if len(found) <= NAMED:
+        return found
+    return [*found[:NAMED], f"and {len(found) - NAMED} more tables were changed or removed"]
+
+
+def _removed(run: Run) -> Iterator[str]:
+    for name, said in run.manifest.get("tables", {}).items():
+        path = run.folder / name
+        if not path.exists():
+            yield (
+                f"{path}: was removed after the run: manifest.json says {said['rows']:,} rows; what is shown does "
+                "without them"
+            )
 
 
 def _changed(run: Run, only_younger: bool) -> Iterator[str]:
