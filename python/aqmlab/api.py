@@ -309,8 +309,7 @@ def load(folder: str | Path) -> Result | Comparison:
     Raises `BadInput` if there is no such folder, or if it is that of a sweep.
     """
     place = arguments.path(folder, "folder")
-    if not place.is_dir():
-        raise BadInput(f"{place}: no such folder; expected a result folder")
+    files.found_folder(place, "a result folder")
     if (place / sweeps.FILE).exists():
         raise BadInput(
             f"{place}: is a sweep, which keeps no tables for a page or figures; its numbers are in "

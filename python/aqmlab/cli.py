@@ -9,6 +9,7 @@ What a verb needs is loaded within it, so that help, lists and the completion of
 from __future__ import annotations
 
 import contextlib
+import errno
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -409,6 +410,7 @@ def _every_verb(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: runs a verb, says in one line what was wrong, and exits."""
+    stopping.named_output()
     with stopping.like_ctrl_c():
         code = stopping.printed(invoke(sys.argv[1:] if arguments is None else arguments))
     stopping.ended()
@@ -429,6 +431,7 @@ def invoke(arguments: Sequence[str]) -> int:
 
 def _invoke(arguments: Sequence[str]) -> int:
     try:
+        _check_text(arguments)
         with doubts_said(), brought.permission(), of_command_line():
             return int(command_of(app, arguments)(list(arguments), prog_name="aqmlab", standalone_mode=False) or 0)
     except AqmlabError as error:
@@ -442,9 +445,38 @@ def _invoke(arguments: Sequence[str]) -> int:
     except ClickException as error:
         return complain(error.format_message(), 2)
     except OSError as error:
-        return complain(str(error), 3)
+        place = str(error.filename or "")
+        if error.errno in EXPECTED and _is_named(place, arguments):
+            return complain(f"{place}: {error.strerror}; expected {EXPECTED[error.errno]}", 2)
+        return complain(stopping.cause(error), 3)
     except KeyboardInterrupt:  # before a verb began; `verbs.Stoppable` has the others
         return complain("stopped", Interrupted.exit_code)
+
+
+EXPECTED = {
+    errno.EACCES: "a place that you may read and write",
+    errno.EPERM: "a place that you may read and write",
+    errno.EROFS: "a place that can be written to",
+    errno.ENAMETOOLONG: "a shorter name",
+    errno.ELOOP: "links that lead somewhere",
+    errno.ENOTDIR: "a folder in its path",
+}
+"""What would have done in place of a file or folder that the command line names and that cannot be used."""
+
+
+def _check_text(arguments: Sequence[str]) -> None:
+    """Refuses what cannot be written into a manifest, nor be shown."""
+    for word in arguments:
+        try:
+            word.encode()
+        except UnicodeEncodeError as error:
+            raise BadInput(f"{word!r}: character {error.start} is not UTF-8; expected text in UTF-8") from None
+
+
+def _is_named(place: str, arguments: Sequence[str]) -> bool:
+    """Whether a path is one that the command line names, lies below it, or on the way there."""
+    path, named = Path(place), [Path(word.rpartition("=")[2]) for word in arguments if word not in ("", ".")]
+    return place != "" and any(path == one or one in path.parents or path in one.parents for one in named)
 
 
 def _folder(out: Path | None, resume: bool, name: str) -> Path:

@@ -69,6 +69,23 @@ def content(path: Path, kind: Kind) -> bytes:
         return all_of(file, str(path), kind)
 
 
+def found_folder(path: Path, expected: str) -> None:
+    """Makes sure that there is a folder; raises `BadInput` that says what is there in its place."""
+    try:
+        facts = os.stat(path)  # noqa: PTH116 - of any text, also one with a zero byte
+    except FileNotFoundError:
+        raise BadInput(f"{path}: no such folder; expected {expected}") from None
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: cannot be read: {_reason(error)}; expected {expected}") from None
+    if not stat.S_ISDIR(facts.st_mode):
+        raise BadInput(f"{path}: is no folder; expected {expected}")
+
+
+def end_of_links(path: Path) -> Path:
+    """Where a path leads, as `Path.resolve` says it; also of links in a circle, where that raises an error."""
+    return Path(os.path.realpath(path))
+
+
 def is_folder(name: str | Path) -> bool:
     """Whether there is a folder of this name, which may be longer than a name can be."""
     try:
@@ -114,11 +131,22 @@ def _reason(error: OSError | ValueError) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
 
 
+def check_new(path: Path) -> None:
+    """Makes sure that there is nothing of this name, and that there can be."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: cannot be written: {_reason(error)}; expected the name of a new file") from None
+    raise BadInput(f"{path}: exists; expected the name of a new file")
+
+
 def check_folder_of(out: Path) -> None:
     """Makes sure that a file can be written to `out`, before there is anything to write; raises `BadInput`."""
     import tempfile  # takes a while, and few commands need it
 
-    if not out.parent.is_dir():
+    if not is_folder(out.parent):
         raise BadInput(f"{out}: {out.parent} is no folder; expected a place that exists")
     try:
         with tempfile.TemporaryFile(dir=out.parent):

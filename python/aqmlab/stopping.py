@@ -8,6 +8,7 @@ SIGPIPE; the exit code is the same.
 """
 
 import contextlib
+import io
 import os
 import select
 import signal
@@ -59,6 +60,42 @@ def _interrupt(number: int, frame: Any) -> None:
     raise KeyboardInterrupt
 
 
+OUTPUT = "standard output"
+"""The name of what errors of writing to it say."""
+
+
+class _Output(io.FileIO):
+    """Standard output, whose errors say that they are its: those of a file that is open have no name."""
+
+    def write(self, some: Any) -> int | None:  # type: ignore[override]
+        try:
+            return super().write(some)
+        except OSError as error:
+            error.filename = OUTPUT
+            raise
+
+
+def named_output() -> None:
+    """From now on what goes wrong with standard output names it."""
+    out = sys.stdout
+    if not isinstance(out, io.TextIOWrapper):  # none, or what a program that calls the command has made of it
+        return
+    raw = _Output(out.fileno(), "w", closefd=False)
+    is_buffered = isinstance(out.buffer, io.BufferedWriter)
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(raw) if is_buffered else raw,  # type: ignore[arg-type]
+        encoding=out.encoding,
+        errors=out.errors,
+        line_buffering=out.line_buffering,
+        write_through=out.write_through,
+    )
+
+
+def cause(error: OSError) -> str:
+    """What an error says, with what it is about."""
+    return f"{OUTPUT}: {error.strerror}" if error.filename == OUTPUT else str(error)
+
+
 def nobody_reads() -> bool:
     """Whether nobody reads standard output or standard error any more."""
     asked = select.poll()
@@ -76,8 +113,8 @@ def printed(code: int) -> int:
                 stream.flush()
         except OSError as error:
             is_unread = isinstance(error, BrokenPipeError)
-            if not is_unread and stream is sys.stdout:
-                os.write(2, f"aqmlab: {error}\n".encode())
+            if not is_unread and stream is sys.stdout and code != UNPRINTED:  # of which a line was said already
+                os.write(2, f"aqmlab: {cause(error)}\n".encode())
             code = code or (UNREAD if is_unread else UNPRINTED)
             # Python tries once more when it ends.
             nowhere = os.open(os.devnull, os.O_WRONLY)

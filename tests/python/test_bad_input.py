@@ -1,5 +1,8 @@
 """Each bad input: one clear line on standard error, exit code 2, nothing started, nothing written."""
 
+import errno
+import os
+
 import pytest
 
 import fake_native
@@ -78,6 +81,84 @@ def test_a_result_folder_that_is_a_file(capsys, base, tmp_path):
 def test_an_unwritable_result_folder(capsys, base, tmp_path):
     (tmp_path / "file").write_text("")
     assert "cannot be written" in complaint(capsys, ["run", base, "-o", tmp_path / "file/out"])
+
+
+@pytest.mark.parametrize("more", [[], ["--reps", "2"]])
+@pytest.mark.parametrize("below", ["", "/out"])
+@pytest.mark.parametrize("verb", [["run"], ["live"], ["compare", "pfifo"]])
+def test_a_result_folder_of_links_in_a_circle(verb, below, more, capsys, base, tmp_path):
+    (tmp_path / "one").symlink_to(tmp_path / "other")
+    (tmp_path / "other").symlink_to(tmp_path / "one")
+    words = [verb[0], base, *verb[1:], *more, "-o", f"{tmp_path}/one{below}"]
+    assert f"{tmp_path}/one{below}: " in complaint(capsys, words)
+
+
+def test_a_law_of_links_in_a_circle(capsys, base, tmp_path):
+    (tmp_path / "one.py").symlink_to(tmp_path / "one.py")
+    words = ["run", base, "--set", f"link.qdisc={tmp_path}/one.py", "-o", tmp_path / "out"]
+    assert f"{tmp_path}/one.py: cannot be read: " in complaint(capsys, words)
+
+
+LONG = "x" * 300
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["record", "WEB", "-o", f"{LONG}.csv"],
+        ["report", LONG],
+        ["figures", LONG],
+        ["watch", LONG],
+        ["study", LONG],
+        ["evaluate", f"{LONG}.py"],
+        ["advise", "--for", "calls", "--down", "10mbit", "--up", "1mbit", "-o", LONG],
+    ],
+)
+def test_a_name_that_is_too_long_for_a_file(words, capsys, base, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.iterdir())
+    said = complaint(capsys, [str(base) if word == "WEB" else word for word in words])
+    assert "too long" in said and "Errno" not in said and "; expected " in said
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("words", [["report", "FILE"], ["figures", "FILE"], ["watch", "FILE"]])
+def test_a_file_in_place_of_a_folder(words, capsys, base):
+    assert f"{base}: is no folder; expected " in complaint(capsys, [base if word == "FILE" else word for word in words])
+
+
+@pytest.mark.parametrize(
+    "words", [["run", "\udcff"], ["run", "WEB", "-o", "a\udcff"], ["report", "\udcff"], ["\udcff"]]
+)
+def test_arguments_that_are_no_text(words, capsys, base):
+    said = complaint(capsys, [base if word == "WEB" else word for word in words])
+    assert "is not UTF-8; expected text in UTF-8" in said and "\\udcff" in said
+
+
+@pytest.mark.parametrize("words", [["run", "WEB", "-o", "OUT"], ["live", "WEB", "-o", "OUT"], ["study", "OUT"]])
+def test_a_place_without_permission(words, capsys, base, tmp_path, monkeypatch):
+    place, stat = str(tmp_path / "closed/out"), os.stat
+
+    def refused(path, *arguments, **options):
+        if str(path).startswith(place):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "stat", refused)
+    said = complaint(capsys, [{"WEB": str(base), "OUT": place}.get(word, word) for word in words])
+    assert place in said and "Permission denied; expected " in said and "Errno" not in said
+
+
+def test_a_place_without_permission_that_nobody_named_is_no_bad_input(capsys, base, monkeypatch):
+    from aqmlab import api
+
+    def refused(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied", "/dev/net/tun")
+
+    monkeypatch.setattr(api, "run", refused)
+    monkeypatch.chdir(base.parent)
+    assert cli.invoke(["run", str(base), "-o", "out"]) == 3
+    assert capsys.readouterr().err == "aqmlab: [Errno 13] Permission denied: '/dev/net/tun'\n"
 
 
 @pytest.mark.parametrize(

@@ -230,10 +230,11 @@ def test_who_goes_away_before_all_is_printed_is_no_failed_check(words, unbuffere
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="left out: a disk that is full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_disk_is_said_in_a_line_whenever_it_is_noticed(unbuffered):
+@pytest.mark.parametrize("words", [["--version"], ["list", "stacks"], ["explain", "pi", "--json"], ["run", "--help"]])
+def test_a_full_disk_is_said_in_a_line_whenever_it_is_noticed(words, unbuffered):
     with Path("/dev/full").open("w") as full:
-        code, said = ended_with(["--version"], full, unbuffered)
-    assert (code, said) == (3, "aqmlab: [Errno 28] No space left on device\n")
+        code, said = ended_with(words, full, unbuffered)
+    assert (code, said) == (3, "aqmlab: standard output: No space left on device\n")
 
 
 def test_another_broken_pipe_than_that_of_the_output_is_said(small, tmp_path, capsys, monkeypatch):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from aqmlab import files
 from aqmlab.command.verbs import say
 from aqmlab.errors import BadInput
 
@@ -65,8 +66,8 @@ def _notes(folder: Path | None) -> Path:
     from aqmlab.runs import noted
 
     found = noted.under_way() if folder is None else noted.of(folder)
-    if not found and folder is not None and not folder.is_dir():
-        raise BadInput(f"{folder}: no such folder; expected one of results that are made now")
+    if not found and folder is not None:
+        files.found_folder(folder, "one of results that are made now")
     if not found:
         where = "" if folder is None else f"{folder}: "
         raise BadInput(

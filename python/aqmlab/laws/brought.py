@@ -116,7 +116,7 @@ def allow_all() -> None:
 
 def allow(path: Path) -> None:
     """The user has named this file: it may run."""
-    _allow(str(path.resolve()))
+    _allow(str(files.end_of_links(path)))
 
 
 def allow_set(changes: Mapping[str, Any]) -> None:
@@ -195,8 +195,8 @@ def _may_run(name: str, path: Path) -> bool:
     """Whether a scenario that calls the file of this path so may have its law."""
     allowed, here = _ALLOWED.get(), forms.meant(Path(name))[0]
     # A name that was set means the file where the user is, if there is one, and no other that is called so.
-    is_meant = not files.is_file(here) or here.resolve() == forms.meant(path)[0].resolve()
-    return not allowed.isdisjoint((_EVERY, str(path.resolve()))) or (name in allowed and is_meant)
+    is_meant = not files.is_file(here) or files.end_of_links(here) == files.end_of_links(forms.meant(path)[0])
+    return not allowed.isdisjoint((_EVERY, str(files.end_of_links(path)))) or (name in allowed and is_meant)
 
 
 def _not_here(name: str, path: Path) -> str:

@@ -56,14 +56,15 @@ def claim(out: Path, resume: bool) -> None:
     forks.check()
     if len(os.fsencode(out.name)) > LONGEST_NAME or "\0" in str(out):
         raise BadInput(f"{out}: expected a name of at most {LONGEST_NAME} bytes, and no zero byte")
-    if out.exists() or out.is_symlink():
-        if not out.is_dir():
-            raise BadInput(f"{out}: exists and is not a folder; expected the name of a new result folder")
-        if not resume and any(out.iterdir()):
-            raise BadInput(
-                f"{out}: the result folder exists; expected a new name, or {arguments.named('resume')} to go on with it"
-            )
     try:
+        if out.exists() or out.is_symlink():
+            if not out.is_dir():
+                raise BadInput(f"{out}: exists and is not a folder; expected the name of a new result folder")
+            if not resume and any(out.iterdir()):
+                raise BadInput(
+                    f"{out}: the result folder exists; expected a new name, or {arguments.named('resume')} to go on "
+                    "with it"
+                )
         out.parent.mkdir(parents=True, exist_ok=True)
         place = out if out.is_dir() else out.parent
         with tempfile.TemporaryFile(dir=place):

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from aqmlab import files
 from aqmlab.progress import Monitor, Size, View
 from aqmlab.runs.calibration import cache_folder
 
@@ -72,7 +73,7 @@ def folder_of(path: Path) -> str:
 
 
 def _name(results: Path) -> str:
-    return hashlib.sha256(os.fsencode(results.resolve())).hexdigest()[:16]
+    return hashlib.sha256(os.fsencode(files.end_of_links(results))).hexdigest()[:16]
 
 
 def _tidy(where: Path) -> None:

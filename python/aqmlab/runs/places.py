@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from aqmlab import files
 from aqmlab.errors import BadInput
 from aqmlab.json_files import read_json
 from aqmlab.results import store
@@ -18,7 +19,7 @@ REPETITION = re.compile(r"rep-([1-9][0-9]*)")
 def check(folder: Path, reps: int) -> None:
     """Refuses the folder that the command works in, and those around it: a single run becomes its folder."""
     here = Path.cwd()
-    if reps == 1 and folder.resolve() in (here, *here.parents):
+    if reps == 1 and files.end_of_links(folder) in (here, *here.parents):
         raise BadInput(f"{folder}: is the folder that aqmlab works in, or around it; expected a new result folder")
 
 

@@ -69,8 +69,7 @@ def claim(out: Path, resolved: Resolved) -> None:
             f"{' or '.join(kinds)}, with a request above 0b"
         )
     for path in (out, out.with_suffix(".toml"), *_places(out, asking).values()):
-        if path.exists() or path.is_symlink():
-            raise BadInput(f"{path}: exists; expected the name of a new file")
+        files.check_new(path)
     files.check_folder_of(out)
 
 

@@ -113,7 +113,7 @@ class Study:
     @property
     def command(self) -> str:
         """What runs it just so."""
-        is_ours = self.folder.resolve() == (folders.folder_of_all() / self.id).resolve()
+        is_ours = files.end_of_links(self.folder) == files.end_of_links(folders.folder_of_all() / self.id)
         words = ["aqmlab", "study", self.id if is_ours else str(self.folder)]
         words = shlex.split(self.asked_as) if self.asked_as is not None else words
         words += [FLAGS[self.profile.name]] if self.profile.name in FLAGS else []
