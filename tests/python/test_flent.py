@@ -39,9 +39,11 @@ def made(tmp_path: Path) -> Path:
     return tmp_path / "made"
 
 
-def test_a_file_has_the_series_of_rrul(made: Path, tmp_path: Path) -> None:
+def test_a_file_has_the_series_of_rrul(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "fq_codel.flent.gz"
-    assert invoke(["flent", str(made), "-o", str(file), "--title", "at home"]) == 0
+    capsys.readouterr()
+    assert invoke(["flent", str(made), "-o", str(file), "--title", "at home", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"file": str(file)}
     found = json.loads(gzip.decompress(file.read_bytes()))
     assert (found["version"], found["metadata"]["NAME"], found["metadata"]["TITLE"]) == (4, "rrul", "at home")
     assert found["metadata"]["LENGTH"] == 20

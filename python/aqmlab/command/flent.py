@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from aqmlab.command.verbs import AsJson, print_json
+
 
 def add_to(app: typer.Typer) -> None:
     """Makes it a verb of `app`."""
@@ -17,6 +19,7 @@ def flent(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.", metavar="FILE.flent.gz")],
     title: Annotated[str, typer.Option(help="In flent's legends; by default the scenario's name.")] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Write a run as a data file of flent: the series of its test RRUL, to be plotted beside those of real links."""
     from aqmlab import api
@@ -28,4 +31,8 @@ def flent(
     if isinstance(found, Comparison) or len(found.runs) != 1:
         inside = ", ".join(sorted(path.parent.name for path in folder.glob("*/manifest.json")))
         raise BadInput(f"{folder}: has several runs; expected the folder of one of them: {inside}")
-    print(data_file.write(found.runs[0], out, title))
+    path = data_file.write(found.runs[0], out, title)
+    if as_json:
+        print_json({"file": str(path)})
+    else:
+        print(path)
