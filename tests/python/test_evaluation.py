@@ -273,6 +273,16 @@ def test_an_evaluation_is_run_said_and_written(here, capsys):
     ("words", "said"),
     [
         (["pia"], "'pia': unknown discipline, did you mean pi"),
+        (
+            ["qwertz"],
+            "'qwertz': unknown discipline, expected one of aqmlab list disciplines, or cc: before a congestion contr",
+        ),
+        (
+            ["pie", "--against", "qwertz"],
+            "'qwertz': unknown discipline, expected one of aqmlab list disciplines; a law",
+        ),
+        (["pie target x"], "aqmlab: 'pie target x': target = \"x\": expected a time such as 15ms (pie)"),
+        (["pie", "--against", "codel target 1x"], "aqmlab: 'codel target 1x': target = \"1x\": expected a time"),
         (["cc:cubik"], "'cc:cubik': unknown congestion controller, expected one of reno, "),
         (["cc:pia"], "'cc:pia': unknown congestion controller, expected one of reno, "),
         (["cc:bbr", "--answers", "mine.toml"], "unknown question; expected one of real-time"),

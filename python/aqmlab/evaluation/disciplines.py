@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from aqmlab import scenario
+from aqmlab import engine, scenario, toml_text
 from aqmlab.engine import disciplines
 from aqmlab.errors import BadInput
 from aqmlab.evaluation import template
@@ -25,6 +25,10 @@ BASELINE = "drop-tail"
 TARGETS = ("target", "qref")
 """Parameters that are what a discipline controls the queue to."""
 FACTORS = ((0.5, "half"), (2.0, "twice"), (4.0, "4 times"))
+FAST = "100gbit"
+"""Of a link before which any shaper is slow."""
+KNOWN = "one of aqmlab list disciplines"
+"""What is expected in place of a name that nobody knows."""
 SCALED = "scaled"
 """What is added to the name of a discipline that is set for the round trips of a grid."""
 OWN, TWICE = "own", "twice"
@@ -85,20 +89,33 @@ def _registered() -> list[Json]:
     return [*disciplines(), *brought.disciplines()]
 
 
-def discipline(spec: str) -> Discipline:
+def discipline(spec: str, expected: str = KNOWN) -> Discipline:
     """What words stand for: a discipline and its parameters, as `aqmlab compare` takes them."""
     said = " ".join(spec.split())
     if "/" in said and not forms.is_file(said.split()[0]):
         raise BadInput(f"{said!r}: expected one discipline, which is that of both directions")
     spelled = brought.spelled(said)
-    return Discipline(scenario.slug(spelled), spelled, words.parse(spelled))
+    qdisc = words.parse(spelled, expected)
+    if "law" not in qdisc:  # what a law of one's own takes is looked at where it is loaded
+        _check(said, qdisc)
+    return Discipline(scenario.slug(spelled), spelled, qdisc)
+
+
+def _check(said: str, qdisc: Json) -> None:
+    """Refuses a value that no link could take, by the words that say it: no file has them."""
+    try:
+        engine.resolve(toml_text.dumps({"link": {"rate": FAST, "qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}), said)
+    except BadInput as error:
+        found = re.search(r"link\.qdisc\.(\w+)( = .*)", str(error))
+        if found is not None and found[1] in qdisc:
+            raise BadInput(f"{said!r}: {found[1]}{found[2]}") from None
 
 
 def chosen(subject: str, against: Sequence[str] | None) -> list[Discipline]:
     """The discipline that is evaluated, drop-tail, and the others that it is held against."""
     others = list(AGAINST if against is None else against)
     brought.bring_all([subject, *others])
-    first = discipline(subject)
+    first = discipline(subject, f"{KNOWN}, or cc: before a congestion controller")
     if first.qdisc == {"kind": "pfifo"}:
         raise BadInput(f"{subject!r}: is the baseline of every evaluation; expected another discipline")
     beside = [one for one in map(discipline, others) if one.qdisc not in (first.qdisc, {"kind": "pfifo"})]

@@ -55,10 +55,17 @@ def said(word: Word, words: Mapping[str, Raw], is_command: bool) -> Any:
             return {"true": True, "false": False}.get(str(ours), ours) if ours is not None else None
 
 
-def parse(spec: str) -> Tree:
-    """The `[link.qdisc]` that the words stand for; `BadInput` names the first that stands for nothing."""
+KNOWN = "a scenario file, a result folder, or one of aqmlab list disciplines"
+"""What may stand where `aqmlab compare` takes words."""
+
+
+def parse(spec: str, expected: str = KNOWN) -> Tree:
+    """The `[link.qdisc]` that the words stand for; `BadInput` names the first that stands for nothing.
+
+    `expected` says what may stand in place of a discipline that nobody knows.
+    """
     first, *rest = spec.split() or [""]
-    kind, row = _discipline(spec, first, rest)
+    kind, row = _discipline(spec, first, rest, expected)
     if first == PFIFO_FAST:
         # A dump's `bands 3 priomap 1 2 ...` are what every port has.
         if rest and rest[0] not in table.CONTAINERS[PFIFO_FAST]:
@@ -90,18 +97,18 @@ def _registered(kind: str) -> dict[str, Any]:
     return next(row for row in (*engine.disciplines(), *brought.disciplines()) if row["name"] == kind)
 
 
-def _discipline(spec: str, name: str, rest: Sequence[str]) -> tuple[str, Row | None]:
+def _discipline(spec: str, name: str, rest: Sequence[str], expected: str) -> tuple[str, Row | None]:
     """What a scenario calls it, and the table's row if Linux has it."""
     known = kinds()
     if name not in known:
-        raise BadInput(f"{spec!r}: {_nobody_knows(name, known)}")
+        raise BadInput(f"{spec!r}: {_nobody_knows(name, known, expected)}")
     if name == "red" and not table.ADAPTIVE.isdisjoint(rest):
         return "ared", table.to_read("red", is_adaptive=True)
     rows = [row for row in table.ROWS if row.ours == known[name]]
     return known[name], next((row for row in rows if row.tc == name), rows[0] if rows else None)
 
 
-def _nobody_knows(name: str, known: Iterable[str]) -> str:
+def _nobody_knows(name: str, known: Iterable[str], expected: str) -> str:
     bare = name.removeprefix(forms.FAIR)
     if bare != name and bare in known:
         law = brought.called(bare)
@@ -112,8 +119,7 @@ def _nobody_knows(name: str, known: Iterable[str]) -> str:
         return f"{name}: {said}"
     if meant := near.meant(name, known):
         return f"unknown discipline, {meant} {forms.NAMED.capitalize()}"
-    others = "expected a scenario file, a result folder, or one of aqmlab list disciplines"
-    return f"unknown discipline, {others}; {forms.NAMED}"
+    return f"unknown discipline, expected {expected}; {forms.NAMED}"
 
 
 def _sorted(spec: str, rest: Sequence[str], row: Row | None, own: Mapping[str, str]) -> tuple[dict[str, Raw], Tree]:
