@@ -200,6 +200,7 @@ def compare(
     as_file, wanted = _variants(what, set, reps)
     _check_changes(set, wanted)
     first = seed if seed is not None else prepared.resolve(wanted[0].source, reps).scenario.get("seed", 1)
+    prepared.check_seeds(int(first), reps)
     finished = _of_scenarios(
         variants.with_seed(wanted, int(first)),
         None if as_file is None else as_file.with_changes({"seed": int(first)}),
@@ -479,6 +480,10 @@ def _of_scenarios(
 def _compare_results(results: Sequence[Result], out: str | Path | None, baseline: str | None) -> Comparison:
     if len(results) < 2:
         raise BadInput("compare: one result folder given; expected two or more")
+    places = [files.end_of_links(result.folder) for result in results]
+    for k, result in enumerate(results):
+        if places[k] in places[:k]:
+            raise BadInput(f"{result.folder}: is there twice; expected different results")
     called = witnesses.named(results)
     names = [name for name, *_ in called]
     folder, keep = prepared.place(out, "comparison")

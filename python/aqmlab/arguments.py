@@ -29,10 +29,15 @@ def of_command_line() -> Iterator[None]:
         _ARE_FLAGS.reset(token)
 
 
+def called(name: str) -> str:
+    """An argument without its value: `resume`, or `--resume` on the command line."""
+    return f"--{name.replace('_', '-')}" if _ARE_FLAGS.get() else name
+
+
 def named(name: str, value: Any = True) -> str:
     """An argument with its value: `resume=True`, or `--resume` on the command line."""
     if _ARE_FLAGS.get():
-        flag = f"--{name.replace('_', '-')}"
+        flag = called(name)
         return flag if value is True else f"{flag} {shlex.quote(str(value))}"
     return f"{name}={_python(value)}"
 

@@ -37,6 +37,7 @@ POLICY = Kind("a policy in ONNX", LAW.most_bytes)
 TC = Kind("the output of tc", 16 * MB)
 CAPTURE = Kind("a capture in pcap or pcapng", 1024 * 1024 * MB)
 RESULT = Kind("JSON of a finished result folder", 64 * MB)
+SOURCE = Kind("an archive of Linux's source", 16 * 1024 * MB)
 ROWS = Kind("a table in Parquet", 1024 * 1024 * MB)
 
 

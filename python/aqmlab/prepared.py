@@ -23,6 +23,9 @@ from aqmlab.runs.runner import Job
 from aqmlab.scenario import ScenarioLike, Source
 from aqmlab.variants import Variant
 
+LARGEST_SEED = 2**63 - 1
+"""That TOML has, and so a scenario."""
+
 
 def read(scenario_like: ScenarioLike, changes: Mapping[str, Any] | None, seed: int | None) -> Source:
     """Reads a scenario with what is changed of it. Code that an argument names is allowed from then on."""
@@ -39,7 +42,18 @@ def read(scenario_like: ScenarioLike, changes: Mapping[str, Any] | None, seed: i
 def resolve(source: Source, reps: int) -> Resolved:
     """Has the engine check a scenario that is to be run so often."""
     check_reps(reps)
-    return source.resolve()
+    resolved = source.resolve()
+    check_seeds(int(resolved.scenario.get("seed", 1)), reps)
+    return resolved
+
+
+def check_seeds(first: int, reps: int) -> None:
+    """Refuses runs of which the last would have a seed beyond the largest."""
+    if first + reps - 1 > LARGEST_SEED:
+        raise BadInput(
+            f"seed {first}, {arguments.named('reps', reps)}: the last run would have the seed {first + reps - 1}; "
+            f"expected at most {LARGEST_SEED}"
+        )
 
 
 def place(out: str | Path | None, called: str) -> tuple[Path, Temporary | None]:

@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from aqmlab import links, units
+from aqmlab import arguments, links, units
 from aqmlab.checks import Check
 from aqmlab.engine import Tree
+from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
 
 LIMIT = "100000p"
@@ -54,7 +55,12 @@ def rates_of(tree: Tree, origin: str) -> Rates:
 
 def asked_rate_bps(text: str | None) -> float | None:
     """The rate of the uncongested link in bit/s, if one is asked for."""
-    return None if text is None else units.rate_bps(text, "uncongested_rate")
+    if text is None:
+        return None
+    rate_bps = units.rate_bps(text, arguments.called("uncongested_rate"))
+    if rate_bps <= 0:
+        raise BadInput(f"{arguments.called('uncongested_rate')}: {text!r}: expected a rate above zero")
+    return rate_bps
 
 
 def rates(tree: Tree, origin: str, asked_bps: float | None = None) -> Rates:

@@ -83,7 +83,7 @@ def named_output() -> None:
     raw = _Output(out.fileno(), "w", closefd=False)
     is_buffered = isinstance(out.buffer, io.BufferedWriter)
     sys.stdout = io.TextIOWrapper(
-        io.BufferedWriter(raw) if is_buffered else raw,  # type: ignore[arg-type]
+        io.BufferedWriter(raw) if is_buffered else raw,
         encoding=out.encoding,
         errors=out.errors,
         line_buffering=out.line_buffering,

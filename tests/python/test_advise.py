@@ -411,6 +411,7 @@ def test_lines_say_that_the_line_has_cells() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (["--down", "9mbit", "--up", "1mbit", "--for", "web,web=2"], "'web=2': web is there twice; expected each once"),
         (["--down", "9mbit", "--up", "1mbit", "--for", "web=0"], "'web=0': expected a weight above 0 and up to 1000"),
         (["--down", "0mbit", "--up", "1mbit"], "what was bought or, better, what was measured"),
         (["--down", "10mbit", "--up", "50mbit"], "--down 50mbit --up 10mbit?"),

@@ -106,6 +106,14 @@ def test_folders_compare_as_the_runs_they_hold(found, tmp_path):
     assert aqmlab.load(tmp_path / "again").digest == found.digest
 
 
+def test_a_result_is_not_compared_with_itself(found, tmp_path):
+    first, other, *_ = (column.result.folder for column in found.columns)
+    (tmp_path / "link").symlink_to(first)
+    for same in (first, tmp_path / "link"):
+        with pytest.raises(BadInput, match=f"^{same}: is there twice; expected different results"):
+            aqmlab.compare(first, other, same)
+
+
 def test_folders_with_other_demands_are_not_paired(base):
     one, other = aqmlab.run(base), aqmlab.run(base, seed=8, set={"name": "other"})
     found = aqmlab.compare(one, other)

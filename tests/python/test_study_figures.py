@@ -486,7 +486,7 @@ def test_numbers_have_as_many_decimals_as_their_interval_is_worth(value, width, 
     [
         ({"id": "t", "rows": [{}], "measures": []}, r"x: measures: \[\]: expected a list"),
         ({"id": "t", "rows": [{}], "measures": ["loss"]}, r"x: measures.0: measure: 'loss': expected one of"),
-        ({"id": "t", "rows": [{}], "measures": ["p90"], "sort": 1}, r"x: sort: unknown key"),
+        ({"id": "t", "rows": [{}], "measures": ["p90"], "sort": 1}, r"x: sort: 1: unknown key"),
         ({"rows": [{}], "measures": ["p90"]}, r"x: id: missing; expected a text"),
     ],
 )

@@ -399,7 +399,7 @@ def test_a_selector_may_find_nothing_of_what_is_known_to_be_left_out():
     ("old", "new", "complaint"),
     [
         ('name = "web"', 'name = "Web users"', "grid.toml: grid.0.name: 'Web users': expected a name of small letters"),
-        ('name = "web"', 'nome = "web"', "grid.toml: grid.0: nome: unknown key; did you mean name?"),
+        ('name = "web"', 'nome = "web"', "grid.toml: grid.0: nome: 'web': unknown key; did you mean name?"),
         ('name = "aqm"', 'name = "grid"', "axis.0.name: 'grid': is what a column of runs.parquet is called; expected"),
         ('name = "aqm"', 'name = "AQM"', "grid.toml: grid.0 (web).axis.0.name: 'AQM': expected small letters"),
         *(

@@ -332,6 +332,7 @@ def _weights(text: str | None) -> dict[str, float]:
     if text is None:
         return dict.fromkeys(APPLICATIONS, 1.0)
     weights = dict.fromkeys(APPLICATIONS, 0.0)
+    there = set()
     for part in text.split(","):
         name, equals, number = part.strip().partition("=")
         try:
@@ -346,5 +347,8 @@ def _weights(text: str | None) -> dict[str, float]:
             raise BadInput(
                 f"--for {text}: {part.strip()!r}: expected a weight above 0 and up to 1000; what is not named has none"
             )
+        if name in there:
+            raise BadInput(f"--for {text}: {part.strip()!r}: {name} is there twice; expected each once")
+        there.add(name)
         weights[name] = weight
     return weights

@@ -103,6 +103,8 @@ def new(
     if chosen is None:
         raise BadInput(f"new {name}: expected one of {', '.join(one.name for one in found)}")
     target = out or Path(chosen.path.name)
+    if chosen.path.suffix == ".py" and target.suffix != ".py":  # by which a law is known
+        raise BadInput(f"-o {target}: expected a name that ends in .py, as {chosen.path.name}")
     text = chosen.path.read_text(encoding="utf-8")
     # The commands in its comments are for the place where it now is.
     for before in (f"examples/{chosen.path.name}", chosen.path.name):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
+from typer._click.exceptions import BadParameter, ClickException, NoArgsIsHelpError, UsageError
 from typer.main import get_command, get_command_name
 
 __all__ = ["ClickException", "NoArgsIsHelpError", "UsageError", "command_of"]
@@ -29,6 +29,8 @@ class _Plain:
             return () if param.multiple else None
         if self._kind is int:
             return self._number(value, param, ctx)
+        if self._kind is float:
+            return self._of_typer(value, param, ctx)
         if self._kind is Path:
             return self._path(value, param, ctx)
         return value
@@ -38,7 +40,20 @@ class _Plain:
             number, least, most = int(value), self._info.min, self._info.max
             if (least is None or number >= least) and (most is None or number <= most):
                 return number
-        return self._by_typer(value, param, ctx)
+        return self._of_typer(value, param, ctx)
+
+    def _of_typer(self, value: Any, param: Any, ctx: Any) -> Any:
+        """A number as typer reads it; what is none is named, with what was expected."""
+        try:
+            return self._by_typer(value, param, ctx)
+        except BadParameter:
+            what = "a whole number" if self._kind is int else "a number"
+            least, most = self._info.min, self._info.max
+            bounds = (
+                [] if least is None else [f"{least:g} or more"] if most is None else [f"from {least:g} to {most:g}"]
+            )
+            expected = ", ".join([what, *bounds])
+            raise BadParameter(f"{value!r}: expected {expected}", ctx=ctx, param=param) from None
 
     def _path(self, value: Any, param: Any, ctx: Any) -> Any:
         if not os.path.exists(value) or os.access(value, os.R_OK):  # noqa: PTH110 - of any text, however long
@@ -77,7 +92,7 @@ def _name(function: Any) -> str:
 def _read_plainly(command: Any) -> None:
     for param in command.get_params(typer.Context(command)):  # --help is among them
         kind = getattr(getattr(param, "type_descriptor", None), "annotation", None)
-        if kind in (str, list[str], bool, int, Path) and getattr(param, "_runtime_param", ...) is None:
+        if kind in (str, list[str], bool, int, float, Path) and getattr(param, "_runtime_param", ...) is None:
             param._runtime_param = _Plain(kind, param)
     for one in getattr(command, "commands", {}).values():
         _read_plainly(one)

@@ -91,6 +91,24 @@ def study(
     a study of your own.
     """
     if what is None:
+        given = {
+            "--quick": quick,
+            "--medium": medium,
+            "--seeds": seeds is not None,
+            "--only": bool(only),
+            "--bed": bed is not None,
+            "--set": bool(settings),
+            "--jobs": jobs is not None,
+            "--scheduler": scheduler is not None,
+            "--resume": resume,
+            "--fresh": fresh,
+            "--out": out is not None,
+            "--live": live,
+            "--virtual": virtual,
+            "--open": opens,
+        }
+        for flag in (flag for flag, is_given in given.items() if is_given):
+            raise BadInput(f"{flag}: is of a study that is run; expected {', '.join(folders.known())} or all before it")
         _list(as_json)
         return
     from aqmlab.command import terminal

@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from aqmlab import files
 from aqmlab.errors import BadInput, CannotRun
 
 PACKAGE = "linux-source-6.12"
@@ -37,6 +38,9 @@ MIRROR = "http://deb.debian.org/debian"
 APT = "/etc/apt"
 """Where the machine says which mirror it uses."""
 
+COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", b"\x28\xb5\x2f\xfd")
+"""What gzip, xz, bzip2 and zstd begin with."""
+
 SUITES = "trixie trixie-backports"
 """Where Debian has newer releases of Linux."""
 
@@ -54,6 +58,8 @@ def found(
     if given is not None:
         if not given.exists():
             raise BadInput(f"--source {given}: expected an archive or folder of the Linux kernel's source")
+        if not given.is_dir() and not _is_archive(given):
+            raise BadInput(f"--source {given}: is no archive; expected one of the Linux kernel's source, or its folder")
         return given
     if release is not None:
         if (installed := _installed(f"linux-source-{release}.tar.*")) is not None:
@@ -75,6 +81,13 @@ def found(
         last = (done.stderr.strip().splitlines() or ["no archive came"])[-1]
         raise CannotRun(f"kernel build: {install}: {last}; or give --source with an archive of Linux")
     return installed
+
+
+def _is_archive(path: Path) -> bool:
+    """Whether a file begins as what tar unpacks."""
+    with files.opened(path, files.SOURCE) as file:
+        begins = file.read(512)
+    return begins.startswith(COMPRESSED) or begins[257:262] == b"ustar"
 
 
 def need_tools() -> None:

@@ -65,7 +65,7 @@ def check(table: Mapping[str, Any], where: str) -> None:
     """Refuses a `[[table]]` that cannot be made, before anything runs."""
     for key in table:
         if key not in KEYS:
-            raise BadInput(f"{where}: {key}: unknown key; {near.expected(key, KEYS)}")
+            raise BadInput(f"{where}: {key}: {table[key]!r}: unknown key; {near.expected(key, KEYS)}")
     if not isinstance(table.get("id"), str | int):
         raise BadInput(f"{where}: id: {shown(table.get('id'))}expected a text")
     for key in ("rows", "measures"):
