@@ -323,10 +323,19 @@ def stacks() -> list[dict[str, Any]]:
     return rows
 
 
+NAMES_BY_STACK = {
+    "newreno": "Reno's window with repair = newreno (RFC 6582); with the stack ns2 with ns2-newreno.",
+    "sack": "Reno's window with repair = sack (RFC 6675); with the stack ns2 with ns2-sack1, with linux with rack.",
+    "cubic-rfc": "CUBIC of RFC 9438 with any stack; with freebsd4 and ns2 that is what cubic means.",
+    "cubic-linux": "CUBIC as the kernel has it with any stack; with the stack linux that is what cubic means.",
+}
+"""Further words of `cc`, which stand for a controller and what goes with it (docs/guide/scenario.md)."""
+
+
 def controllers() -> list[dict[str, Any]]:
     """Every congestion controller: name, doc, whether it sets window and rate by a model of the path."""
     rows: list[dict[str, Any]] = json.loads(native.controllers())
-    return rows
+    return [*rows, *({"name": name, "doc": doc, "models_path": False} for name, doc in NAMES_BY_STACK.items())]
 
 
 def measures() -> list[dict[str, Any]]:

@@ -129,13 +129,33 @@ def test_a_controller_is_explained_by_what_it_changes(capsys: pytest.CaptureFixt
     for name in (row["name"] for row in engine.controllers()):
         assert cli.invoke(["explain", name, "--json"]) == 0
         values = {one["name"]: one["value"] for one in json.loads(capsys.readouterr().out)["values"]}
-        assert ("cc" in values) == (name != "cubic")
+        assert ("cc" in values) == (name not in ("cubic", "cubic-linux"))
         # L4S: RFC 9331 section 4 wants ECT(1), and feedback of more than one mark in a round trip.
         assert (values.get("ect") == '"ect1"') == (values.get("ecn") == '"accurate"') == name.startswith("prague")
     assert cli.invoke(["explain", "ledbat"]) == 0
     assert "ledbat_target" in capsys.readouterr().out
     assert cli.invoke(["explain", "prague", "--rate", "10mbit"]) == 2
     assert "expected a discipline, which prague is not" in capsys.readouterr().err
+
+
+def test_every_word_that_a_scenario_takes_for_a_controller_is_listed_and_explained(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(BadInput) as refused:
+        engine.resolve('[tcp]\ncc = "none"\n[[traffic]]\nkind = "bulk"\n', "x")
+    words = str(refused.value).partition("expected one of ")[2].split(", ")
+    assert {"reno", "newreno", "sack", "cubic-rfc", "cubic-linux"} <= set(words)
+    assert {row["name"] for row in engine.controllers()} == set(words)
+    assert cli.invoke(["list", "controllers"]) == 0
+    listed = capsys.readouterr().out
+    for word in words:
+        assert f" {word} " in listed
+        assert cli.invoke(["explain", word]) == 0
+
+
+def test_laws_that_have_no_form_under_fair_queueing_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["list", "disciplines"]) == 0
+    assert "Any law but redopt also runs under fair queueing" in capsys.readouterr().out
 
 
 def test_a_measure_stands_before_no_link(capsys: pytest.CaptureFixture[str]) -> None:

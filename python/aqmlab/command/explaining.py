@@ -60,8 +60,13 @@ def list_what_there_is(
             continue
         explanations.registry(console, name, rows)
         if name == "disciplines":
+            there = {row["name"] for row in engine.disciplines()}
             fair = ", ".join(row["name"] for row in engine.disciplines() if row["law"] is not None)
-            console.print(f"Any law also runs under fair queueing, a law on each flow's queue: {fair}.", style="dim")
+            alone = [row["name"] for row in rows if row["kind"] == "law" and f"{forms.FAIR}{row['name']}" not in there]
+            but = f" but {' and '.join(alone)}" if alone else ""
+            console.print(
+                f"Any law{but} also runs under fair queueing, a law on each flow's queue: {fair}.", style="dim"
+            )
 
 
 def explain(
