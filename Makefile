@@ -46,7 +46,7 @@ profiled: $(DEPS) ## build the engine anew by what it is seen to do, 6 to 14 % f
 	unset CONDA_PREFIX; VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/maturin develop --release --locked --pgo
 	@touch $(ENGINE)
 
-wheel: $(DEPS) ## build such a wheel into dist/, to install elsewhere
+wheel: $(DEPS) ## build a wheel of such an engine as profiled builds into dist/, to install elsewhere
 	@$(NEEDS_PROFDATA)
 	unset CONDA_PREFIX; VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/maturin build --release --locked --pgo --out dist
 

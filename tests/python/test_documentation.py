@@ -1,11 +1,13 @@
 """Documents that come from the code, or run it: the notebook, the command reference, the manual page."""
 
+import re
 import sys
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
+import aqmlab
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -42,6 +44,18 @@ def test_the_command_reference_is_current():
 def test_the_manual_page_is_current(tmp_path):
     there = command_reference.MANUAL.read_text(encoding="utf-8")
     assert there == command_reference.manual(tmp_path), "make man writes it anew"
+
+
+def test_the_guide_names_every_table_and_key_of_a_result(base, tmp_path):
+    guide = (ROOT / "docs/guide/results.md").read_text(encoding="utf-8")
+    rows = [re.findall(r"`([^`]+)`", row.split(" | ")[0]) for row in guide.splitlines() if row.startswith("| `")]
+    named = {name for row in rows for name in row}
+    aqmlab.run(base, reps=2, out=tmp_path / "out")
+    several = aqmlab.load(tmp_path / "out")
+    written = {path.name for path in several.runs[0].folder.iterdir()}
+    keys = {*several.manifest, *several.runs[0].manifest, "laws", "live"}
+    tables = {f"{name}.parquet" for name in ("exchanges", "queue", "delays", "drops", "probes", "frames", "tcp")}
+    assert (written | tables | keys) - named == set()
 
 
 @pytest.mark.parametrize("verb", ["run", "compare", "new", "kernel build"])
