@@ -17,6 +17,7 @@ through them again and again takes a tenth of the start."""
 def main() -> None:
     """Entry point."""
     stopping.before_anything_runs()
+    stopping.named_output()
     gc.set_threshold(*GARBAGE)
     os.environ.setdefault(*BLAS_THREADS)
     from aqmlab.cli import main as command

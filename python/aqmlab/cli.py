@@ -410,7 +410,6 @@ def _every_verb(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point: runs a verb, says in one line what was wrong, and exits."""
-    stopping.named_output()
     with stopping.like_ctrl_c():
         code = stopping.printed(invoke(sys.argv[1:] if arguments is None else arguments))
     stopping.ended()

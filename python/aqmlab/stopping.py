@@ -78,7 +78,7 @@ class _Output(io.FileIO):
 def named_output() -> None:
     """From now on what goes wrong with standard output names it."""
     out = sys.stdout
-    if not isinstance(out, io.TextIOWrapper):  # none, or what a program that calls the command has made of it
+    if out is not sys.__stdout__ or not isinstance(out, io.TextIOWrapper):  # none, or what somebody has made of it
         return
     raw = _Output(out.fileno(), "w", closefd=False)
     is_buffered = isinstance(out.buffer, io.BufferedWriter)

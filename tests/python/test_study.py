@@ -552,7 +552,7 @@ def test_a_study_has_a_column_for_each_test_bed(folder, here, capsys):
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (BED.replace("title", "titel"), "bed.0: titel: unknown key; did you mean title?"),
+        (BED.replace("title", "titel"), "bed.0: titel: 'the laboratory': unknown key; did you mean title?"),
         (
             BED.replace('{ "path.access_rate" = "50mbit" }', "{}"),
             "bed.0.set: missing; expected what is otherwise on this test bed, as set or point",

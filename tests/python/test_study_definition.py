@@ -78,7 +78,7 @@ def test_a_setting_of_a_profile_lies_over_the_grids_tables_and_under_the_axes(tm
         ),
         ("[profiles.full]", "[profiles.slow]", r"profiles.full: missing; expected .* \(slow, quick\)"),
         ('users = ["1800"]', 'users = ["1801"]', r"grid.1.quick.only.*1801.*expected"),
-        ('only = { users = ["1800"] }', 'some = { users = ["1800"] }', r"grid.1.quick: some: .*: unknown key"),
+        ('only = { users = ["1800"] }', 'some = { users = ["1800"] }', r"grid.1.quick: some: unknown key"),
         ('{ aqm = ["pfifo", "pi"] }', '{ aqm = ["pfifo", "pie"] }', r"figure.0.curves.1.*pie.*expected"),
         ('rows = [{ grid = "web" }]', 'rows = [{ grid = "wap" }]', r"table.0.rows.0.*wap.*expected"),
         ("[[figure]]", '[[choice]]\nswept_in = "wep"\n[[figure]]', r"choice.0: swept_in: 'wep': did you mean web\?"),
@@ -186,7 +186,7 @@ def test_a_test_bed_sets_in_some_points_what_axes_say(tmp_path):
     [
         ('aqm = "pi"', 'aqm = "pie"', r"study.toml: bed tuned: point.0.of.aqm: 'pie': expected one of"),
         ('grid = "web"', 'grid = ["web", "again"]', r"study.toml: bed tuned: point.0.of.grid: .*expected one of web"),
-        ("of = ", "on = ", r"study.toml: bed.0.point.0: on: .*: unknown key; expected one of of, set"),
+        ("of = ", "on = ", r"study.toml: bed.0.point.0: on: unknown key; expected one of of, set"),
         ('set = { "link.qdisc.qref" = "30p" }', "", r"study.toml: bed.0.point.0: expected of and set"),
         ('title = "tuned"', "", r"study.toml: bed.0.title: missing; expected a test bed with name, title and set or"),
         ("[[bed.point]]", "[bed.point]", r"study.toml: bed.0.point: expected \[\[bed.point\]\] tables"),

@@ -537,7 +537,7 @@ def test_a_scenario_that_is_another_one_where_it_runs_is_refused():
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        ("seeds = 2", "seed = 2", "seed: unknown key; did you mean seeds?"),
+        ("seeds = 2", "seed = 2", "seed: 2: unknown key; did you mean seeds?"),
         ("seeds = 2", "seeds = 0", "grid.toml: seeds: 0: expected how many (3), or a list"),
         ('kind = "pi"', 'kind = "pie"', "[web, pi, 90mbit]: link.qdisc.kind: 'pie': expected one of"),
         ("[[grid]]", "[[grids]]", "grids: unknown key; did you mean grid?"),

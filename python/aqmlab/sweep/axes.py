@@ -178,7 +178,8 @@ def known(table: Mapping[str, Any], keys: Iterable[str], where: str) -> None:
     """Refuses a key that is none of `keys`."""
     for key in table:
         if key not in keys:
-            raise BadInput(f"{where}: {key}: {table[key]!r}: unknown key; {near.expected(key, keys)}")
+            value = "" if isinstance(table[key], Mapping | list) else f" {table[key]!r}:"  # tables are long
+            raise BadInput(f"{where}: {key}:{value} unknown key; {near.expected(key, keys)}")
 
 
 def tables(table: Mapping[str, Any], key: str, where: str) -> list[Mapping[str, Any]]:
