@@ -14,6 +14,7 @@ from aqmlab.advice.candidates import TODAY, Candidate
 from aqmlab.advice.question import Question
 from aqmlab.cli import invoke
 from aqmlab.errors import BadInput
+from aqmlab.tc import red
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -120,6 +121,10 @@ def test_lines_of_linux_are_read_back_as_what_was_advised(tmp_path: Path, rates:
                 for name in read.keys() & queue.keys() - {"overhead"}:
                     if name == "limit" and one.name == "cake":
                         assert _bytes(read[name]) == 2304 * int(queue[name].removesuffix("p"))
+                    elif name == "probability":
+                        # The smallest that tc takes grows with the band.
+                        least = red.least_probability(_bytes(queue["max"]) - _bytes(queue["min"]))
+                        assert read[name] == max(queue[name], least), one.name
                     elif str(queue[name]).endswith("b") and name != "quantum":
                         # tc has whole bytes, or KiB.
                         assert _bytes(read[name]) == pytest.approx(_bytes(queue[name]), rel=0.002), (one.name, name)

@@ -33,6 +33,12 @@ def test_what_is_there_is_not_written_over(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "web.toml").read_text() == "mine"
 
 
+def test_what_decides_something_is_what_is_said_to_be_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.invoke(["new", "home-cable"]) == 0
+    assert "Run it: aqmlab compare home-cable.toml --reps 5 --report\n" in capsys.readouterr().out
+
+
 def test_its_comments_name_the_file_that_was_written(tmp_path, capsys):
     target = tmp_path / "a link.toml"
     assert cli.invoke(["new", "web-pi", "-o", str(target), "--json"]) == 0

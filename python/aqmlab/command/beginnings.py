@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,7 +117,9 @@ def new(
         raise BadInput(f"{target}: is there already; expected -o with another name") from None
     except OSError as error:
         raise BadInput(f"{target}: cannot be written: {error.strerror}") from None
-    command = shlex.join(["aqmlab", chosen.verb, str(target)])
+    # The first that its comments name says more than the verb alone, as how many runs decide something.
+    named = re.search(rf"^#\s+(aqmlab {chosen.verb} .*?)(?:\s{{2,}}.*)?$", text, re.MULTILINE)
+    command = named[1] if named else shlex.join(["aqmlab", chosen.verb, str(target)])
     if as_json:
         print_json({"file": str(target), "command": command})
     else:

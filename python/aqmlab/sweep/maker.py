@@ -9,7 +9,7 @@ from aqmlab import engine
 SOURCES = (
     *("checks.py", "json_files.py", "links.py", "scenario.py", "stationarity.py", "statistics.py", "units.py"),
     *("laws/brought.py", "laws/compiled.py", "laws/declared.py", "laws/interpreted.py", "laws/observed.py"),
-    *("laws/forms.py", "laws/holding.py", "laws/policy.py", "laws/table.py"),
+    *("laws/aside.py", "laws/forms.py", "laws/holding.py", "laws/policy.py", "laws/table.py"),
     *("results/at_limit.py", "results/by_application.py", "results/digests.py", "results/emodel.py"),
     *("results/empty.py", "results/exchanges.py"),
     *("results/felt.py", "results/held_back.py", "results/named.py", "results/pages.py", "results/result.py"),
