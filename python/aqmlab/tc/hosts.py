@@ -28,8 +28,8 @@ NOT_IN_LINUX = {
 }
 """Congestion controllers that no Linux of kernel.org has, by the name that `sysctl` would have for them."""
 
-CALLED_THERE = {"bbr3": ("bbr", "BBR v1")}
-"""Of these, what the tree that has one calls it, where it is another name, and what that is in Linux."""
+LATER_VERSIONS = {"bbr3": "BBR v1"}
+"""Of these, what Linux has by the name that the tree which has one gives it: the name without its version."""
 
 TIMESTAMPS = 12
 """Bytes of the timestamps option in each segment, RFC 7323 §3."""
@@ -196,10 +196,11 @@ def _sysctls(tcp: Tree) -> list[Line]:
     }
     values = sysctls(tcp)
     if absent := not_in_linux(tcp):
-        called = CALLED_THERE.get(kernel_control(tcp))
-        otherwise = "it this line fails" if called is None else f"that tree this is {called[1]}"
+        name = kernel_control(tcp)
+        first = LATER_VERSIONS.get(name)
+        otherwise = "it this line fails" if first is None else f"that tree this is {first}"
         remarks["tcp_congestion_control"] = [f"cc = {tcp['cc']}: {absent}; without {otherwise}"]
-        values["tcp_congestion_control"] = kernel_control(tcp) if called is None else called[0]
+        values["tcp_congestion_control"] = name if first is None else name.rstrip("0123456789")
     if grown := grows_at_first(tcp):
         remarks["tcp_rmem"].append(grown)
     if other := another_repair(tcp):

@@ -322,8 +322,8 @@ fn linux_hurries_where_data_is_not_ecn_capable_after_other_data_was() {
 
 #[test]
 fn in_linux_an_echo_does_not_keep_a_window_small_that_repairs_after_a_timeout() {
-    // Ten segments: the first is marked, the others are lost, and so is the probe. Retransmissions carry no CWR, so that
-    // each of their acknowledgements echoes; the window grows nevertheless (tcp_may_raise_cwnd).
+    // Ten segments: the first is marked, the others are lost, and so is the probe. Retransmissions carry no CWR, so
+    // that each of their acknowledgements echoes; the window grows nevertheless (tcp_may_raise_cwnd).
     let config = Config { initial_window: 10, reduction: Reduction::Proportional, repair: Repair::Rack, ..ecn() };
     let mut bench = Bench::new(&config);
     let lost: Vec<usize> = (2..=10).collect();
