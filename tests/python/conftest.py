@@ -13,13 +13,15 @@ sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import fake_native  # noqa: E402
+import studies  # noqa: E402
 from aqmlab import _native as native  # noqa: E402
-from aqmlab import engine  # noqa: E402
+from aqmlab import engine, sweep  # noqa: E402
 from aqmlab.errors import CannotRun  # noqa: E402
 from aqmlab.laws import brought  # noqa: E402
 from aqmlab.live import plan, preflight, process, runs  # noqa: E402
 from aqmlab.live.settings import Settings  # noqa: E402
 from aqmlab.results import settled  # noqa: E402
+from aqmlab.sweep import making  # noqa: E402
 
 NATIVE = native
 """The compiled engine, for the tests that need it."""
@@ -129,3 +131,17 @@ def link(tmp_path: Path) -> Path:
     path = tmp_path / "link.toml"
     path.write_text(SCENARIO)
     return path
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Runs are made in this process, which has the stand-in; results go below its folder."""
+    monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def folder(here: Path) -> Path:
+    """A study of few points, which `aqmlab study tiny` finds."""
+    return studies.write(here / "tiny")
