@@ -30,6 +30,11 @@ impl Record {
         self.state & state != 0
     }
 
+    /// Whether what was sent at `sent_at`, and not since, is thought to be in the network.
+    pub(super) fn is_out(&self, sent_at: Time) -> bool {
+        (self.is(RESENT) || !self.is(LOST | SACKED)) && self.sent_at == sent_at
+    }
+
     /// The sequence number after this segment.
     pub const fn end(&self) -> u64 {
         self.seq + self.len as u64

@@ -1,6 +1,6 @@
 //! This file finds losses by time. It knows when each segment was sent, and the newest transmission that has arrived.
 
-use super::record::{EVER_RESENT, LOST, RESENT, Record, SACKED};
+use super::record::{EVER_RESENT, RESENT, Record};
 use super::{Outstanding, Serial};
 use crate::rack::{AtHand, Rack};
 use base::{Span, Time};
@@ -70,10 +70,7 @@ impl Outstanding {
         let mut due = None;
         while let Some(&(serial, sent_at)) = timed.resent.front() {
             let index = serial.checked_sub(self.first).map(|index| index as usize);
-            let waiting = index.and_then(|index| self.records.get_mut(index)).filter(|record| {
-                let is_out = record.is(RESENT) || !record.is(LOST | SACKED);
-                is_out && record.sent_at == sent_at
-            });
+            let waiting = index.and_then(|index| self.records.get_mut(index)).filter(|record| record.is_out(sent_at));
             if let Some(record) = waiting {
                 if !timed.rack.is_overtaken(sent_at, record.end()) {
                     break;
@@ -93,12 +90,10 @@ impl Outstanding {
         if due.is_some() {
             // Of those behind it, which were sent later, the last that is overtaken.
             let records = &self.records;
-            let waits = |serial: Serial, sent_at: Time| {
+            let overtaken = timed.resent.iter().skip(1).filter_map(|&(serial, sent_at)| {
                 let record = records.get(serial.checked_sub(self.first)? as usize)?;
-                let is_out = record.is(RESENT) || !record.is(LOST | SACKED);
-                (is_out && record.sent_at == sent_at).then_some(record)
-            };
-            let overtaken = timed.resent.iter().skip(1).filter_map(|&(serial, sent_at)| waits(serial, sent_at));
+                record.is_out(sent_at).then_some(record)
+            });
             let overtaken = overtaken.take_while(|record| timed.rack.is_overtaken(record.sent_at, record.end()));
             due = overtaken.last().map_or(due, |record| Some(record.sent_at));
         }

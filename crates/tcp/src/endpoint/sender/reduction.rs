@@ -156,7 +156,7 @@ impl Sender {
     }
 
     /// FlightSize: what the bytes outstanding take of the window, without those that limited transmit sent beyond it
-    /// (RFC 5681 §3.2).
+    /// (RFC 5681 §3.2). Where the threshold goes by the window, the window stands for it.
     pub(super) fn flight(&self, config: &Config) -> f64 {
         if config.threshold_of_window {
             // tcp_input.c of FreeBSD 4: the smaller of both windows, of which half are so many whole segments.
