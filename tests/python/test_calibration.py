@@ -7,6 +7,7 @@ import time
 import tomllib
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import aqmlab
@@ -161,6 +162,32 @@ def test_only_the_block_with_the_load_is_calibrated(monkeypatch):
     assert beside.users == alone.users
     result = aqmlab.run(both)
     assert [block.get("users", block.get("flows")) for block in result.scenario["traffic"]] == [alone.users, 4]
+
+
+LINKS = {"link": {"rate": "50mbit"}}, {"links": {"west": {"rate": "50mbit"}, "east": {"rate": "60mbit"}}}
+
+
+@pytest.mark.parametrize("links", LINKS)
+def test_those_who_are_calibrated_are_those_who_run(links, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    routes = [{"route": [name]} for name in links.get("links", ())] or [{}, {}]
+    beside = {"kind": "cbr", "rate": "8kbit", **routes[0]}
+    tree = {
+        "duration": "20s",
+        "warmup": "5s",
+        **links,
+        "traffic": [beside, {"kind": "web", "load": "8mbit", **routes[1]}],
+    }
+    asked = scenario.read(toml_text.dumps(tree)).resolve()
+    base = calibration._calibration_tree(calibration.engine_tree(asked), 1, (1e9, 1e9), "x")
+    whole = {**tree, "traffic": [beside, {"kind": "web", "users": 200, **routes[1]}]}
+    firsts = []
+    for one in (scenario.with_users(base, 1, 200), whole):
+        run = aqmlab.run(toml_text.dumps({**one, "record": {"exchanges": True}})).runs[0]
+        found = run.exchanges.filter(pl.col("traffic") == 1).sort("start_ns")
+        firsts.append(found.group_by("source", maintain_order=True).first().sort("source"))
+    assert len(firsts[0]) > 50
+    assert firsts[0].select("source", "response_bytes").equals(firsts[1].select("source", "response_bytes"))
 
 
 def test_a_scenario_without_a_load_has_nothing_to_calibrate():

@@ -139,7 +139,7 @@ class Wanted:
     """What the answer is kept under: the same wherever the answer is the same."""
     load: Load
     base: Tree
-    """The scenario to calibrate with, of one block and without users."""
+    """The scenario to calibrate with, of one block that asks for anything and without users."""
     rates: Rates
     """Of the uncongested link."""
     where: str
@@ -151,7 +151,7 @@ class Wanted:
     @property
     def expected(self) -> tuple[int, Size]:
         """The runs that a search takes as a rule: the pilot, the points and one that confirms; and their size."""
-        of_run = runner.size_of(self.base, self.origin, [replace(self.load, traffic=0)])
+        of_run = runner.size_of(self.base, self.origin, [self.load])
         near, seeds = len(SPREAD) + 1, len(self.seeds)
         size = Size(of_run.simulated_s * seeds * (near + 1), of_run.cost * seeds * (near + PILOT_SHARE))
         return seeds * (near + 1), size
@@ -234,11 +234,18 @@ def cache_folder() -> Path:
 
 
 def _calibration_tree(tree: Tree, traffic: int, rates: Rates, origin: str) -> Tree:
-    """The scenario reduced to what the load depends on: one block, its paths and hosts, the uncongested link."""
+    """The scenario reduced to what the load depends on: one block, its paths and hosts, the uncongested link.
+
+    The block stays at its place, which its users' random streams are named after: others would ask for something else.
+    Before it are blocks that ask for something in the last nanosecond, of which nothing reaches a link.
+    """
     base = reference.uncongested(tree, rates, origin)
     block = {name: item for name, item in base["traffic"][traffic].items() if name != "load"}
     base["name"] = "calibration"
-    base["traffic"] = [block]
+    end_ns = round(units.seconds(base["duration"], "duration") * 1e9)
+    silent = {"kind": "bulk", "size": "1b", "start": f"{end_ns - 1}ns"}
+    silent |= {key: block[key] for key in ("route", "reverse_route") if key in block}
+    base["traffic"] = [dict(silent) for _ in range(traffic)] + [block]
     if links.MANY in base:  # a link that nobody crosses is refused
         crossed = {name for way in links.WAYS for name in links.route(base, block, way)}
         base[links.MANY] = {name: link for name, link in links.of(base).items() if name in crossed}
@@ -273,7 +280,7 @@ class _Runs:
         new = [users for users in dict.fromkeys(populations) if users not in self.points]
         scenarios = {
             (users, seed): engine.resolve(
-                toml_text.dumps({**scenario.with_users(self.base, 0, users), "seed": seed}), self.origin
+                toml_text.dumps({**scenario.with_users(self.base, self.load.traffic, users), "seed": seed}), self.origin
             )
             for users in new
             for seed in self.seeds
@@ -281,7 +288,7 @@ class _Runs:
         self.slots.fit(list(scenarios.values()))
         sizes = {run: self._size(run[0], resolved) for run, resolved in scenarios.items()}
         self.monitor.expect(len(scenarios), sum(sizes.values(), NOTHING))
-        (block,) = self.base["traffic"]
+        block = self.base["traffic"][self.load.traffic]
         # What is offered is what the first link of the route carries.
         entered = {way: links.route(self.base, block, way)[0] for way in _ways(self.load)}
         each: dict[tuple[int, int], dict[str, float]] = {}
@@ -319,7 +326,7 @@ class _Runs:
 
     def _size(self, users: int, resolved: Resolved) -> Size:
         """The pilot is a small part of the load; the other runs come near it."""
-        size = runner.size(resolved, [replace(self.load, traffic=0)])
+        size = runner.size(resolved, [self.load])
         return replace(size, cost=size.cost * PILOT_SHARE) if users == PILOT_USERS else size
 
 
