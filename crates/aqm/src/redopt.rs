@@ -149,7 +149,7 @@ const PARAMS: &[Param] = &[
         kind: Kind::Rate,
         default: "",
         // Up to the link's, which `resolve` checks.
-        range: (1.0, 1e15),
+        range: (1.0, 1e13),
         doc: "What UDP offers, all of it together; absent by default: nothing.",
         source: "Brandauer et al. 2001: 1 Mb/s of 10",
     },

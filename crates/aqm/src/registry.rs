@@ -436,7 +436,7 @@ pub const CAPACITY: Param = Param {
     name: "capacity",
     kind: Kind::Rate,
     default: "",
-    range: (1.0, 1e15),
+    range: (1.0, 1e13),
     doc: "The rate that it takes for the link's, whatever that is; absent, the rate that the link tells it. Needed \
           where the link tells of none.",
     source: "tc-red(8) has bandwidth for it",

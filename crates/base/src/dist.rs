@@ -1,5 +1,5 @@
-//! Distributions of delays, sizes and times, drawn by inversion: one uniform number a draw, so that a draw never
-//! shifts the ones after it.
+//! Distributions of delays, sizes and times, drawn by inversion: one uniform number a draw, so that no value shifts the
+//! draws after it. A constant takes none: where it stands in the place of a distribution, what its stream draws later is other.
 
 use crate::maths;
 use crate::stream::Stream;

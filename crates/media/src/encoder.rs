@@ -10,7 +10,7 @@
 //! - A deviation is at most nine tenths of the mean to either side.
 
 use crate::Config;
-use base::{Stream, maths};
+use base::{Span, Stream, maths};
 
 /// The largest deviation, of the mean.
 const LARGEST_DEVIATION: f64 = 0.9;
@@ -26,13 +26,19 @@ pub struct Encoder {
     since_key: u64,
 }
 
+/// How many frames lie in a time, to the nearest: the time from one to the next is itself rounded.
+pub fn frames_in(time: Span, frame_period: Span) -> u64 {
+    let period = frame_period.ns().max(1);
+    time.ns().saturating_add(period / 2) / period
+}
+
 impl Encoder {
     /// An encoder that begins with a key frame, if it has these.
     pub fn new(config: &Config, stream: Stream) -> Self {
         let (interval, scales) = match config.key_frames {
             None => (0, [1.0; 2]),
             Some((every, size)) => {
-                let interval = (every.ns() / config.frame_period.ns().max(1)).max(2);
+                let interval = frames_in(every, config.frame_period).max(2);
                 (interval, [size, (interval as f64 - size) / (interval as f64 - 1.0)])
             }
         };
@@ -64,7 +70,7 @@ impl Encoder {
 mod tests {
     use super::*;
     use crate::Mode;
-    use base::{Rate, Span};
+    use base::Rate;
 
     fn config(key_frames: Option<(Span, f64)>, variation: f64) -> Config {
         Config {
@@ -87,6 +93,17 @@ mod tests {
         encoder.frame(1000.0, &config);
         encoder.ask_for_key_frame();
         assert!(encoder.frame(1000.0, &config) > 4999.0);
+    }
+
+    #[test]
+    fn key_frames_a_second_apart_are_as_many_frames_apart_as_a_second_has() {
+        for hertz in [5, 6, 15, 24, 25, 30, 60, 120] {
+            let frame_period = Span::from_secs_f64(1.0 / f64::from(hertz));
+            let config = Config { frame_period, ..config(Some((Span::from_secs(1), 5.0)), 0.0) };
+            let mut encoder = Encoder::new(&config, Stream::named(1, "test"));
+            let is_key: Vec<bool> = (0..=hertz).map(|_| encoder.frame(1000.0, &config) > 1000.0).collect();
+            assert!(is_key.iter().enumerate().all(|(k, &key)| key == (k as u32 % hertz == 0)), "{hertz}: {is_key:?}");
+        }
     }
 
     #[test]

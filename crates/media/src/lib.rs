@@ -9,6 +9,7 @@ mod receiver;
 mod scream;
 mod sender;
 
+pub use encoder::frames_in;
 pub use receiver::{Receiver, Report};
 pub use scream::{Heard, Mode, Rates, Scream};
 pub use sender::{Act, Frame, LEAST_FRAME_BYTES, Packet, Sender, State};

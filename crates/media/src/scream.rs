@@ -138,6 +138,8 @@ pub struct Scream {
     round_at: Since,
     queue_factor: f64,
     size_factor: f64,
+    /// What the window gives, bits a second, and that within what the encoder can do.
+    unbounded: f64,
     rate: f64,
 }
 
@@ -168,6 +170,7 @@ impl Scream {
             queue_factor: 0.0,
             size_factor: 0.0,
             rate: rates.least,
+            unbounded: 0.0,
         }
     }
 
@@ -333,7 +336,7 @@ impl Scream {
         increment *= near.max(0.25);
         increment *= 1.0 + MULTIPLICATIVE * self.window / segment * cautious * near;
         let most = segment + self.most_in_flight[0].max(self.most_in_flight[1]) * HEAD_ROOM;
-        if self.window + increment <= most && self.rate < self.rates.greatest {
+        if self.window + increment <= most && self.unbounded < self.rates.greatest {
             self.may_set_inflection |= increment > 0.0;
             self.window += increment;
         }
@@ -349,7 +352,8 @@ impl Scream {
         let small = ((segment / self.window).min(1.0) - 0.1).clamp(0.0, 0.2);
         let scale = (1.0 - small) * segment / (segment + PACKET_OVERHEAD);
         let scale = scale / (1.2 + self.queue_factor + self.size_factor);
-        self.rate = (scale * 8.0 * self.window / round_trip).clamp(least, greatest);
+        self.unbounded = scale * 8.0 * self.window / round_trip;
+        self.rate = self.unbounded.clamp(least, greatest);
     }
 }
 

@@ -104,8 +104,14 @@ impl<P: Packet, D> Net<P, D> {
     }
 
     /// Lets `port` do what is due at `now`: a tick of its law, a change of its link, or the end of a transmission.
+    /// Whether a packet left.
     #[inline]
-    pub fn advance<'a, W: Watch<P> + 'a>(&'a mut self, port: Port, now: Time, watch: impl FnOnce(&'a mut D) -> W) {
+    pub fn advance<'a, W: Watch<P> + 'a>(
+        &'a mut self,
+        port: Port,
+        now: Time,
+        watch: impl FnOnce(&'a mut D) -> W,
+    ) -> bool {
         let Placed { egress, delay, own } = &mut self.ports[port.index()];
         let mut watch = watch(own);
         let delivery = egress.advance(now, &mut watch);
@@ -113,6 +119,7 @@ impl<P: Packet, D> Net<P, D> {
         if let Some(delivery) = &delivery {
             watch.delivered(delivery, delay.pass(delivery.at));
         }
+        delivery.is_some()
     }
 
     /// Does everything that happens at `port` before `before`, while the packets that are `due` come

@@ -75,7 +75,7 @@ const WAIT_MOST: u64 = (1 << 33) - 1;
 
 /// The bins of a histogram of waits with two significant digits. The histogram itself is made when it is read.
 #[derive(Clone, Debug)]
-struct WaitBins(Box<[u32]>);
+struct WaitBins(Box<[u64]>);
 
 impl WaitBins {
     /// Values below two halves are told apart; above, each octave has one half of bins.
@@ -101,17 +101,16 @@ impl WaitBins {
 
     #[inline]
     fn add(&mut self, wait_ns: u64) {
-        let count = &mut self.0[Self::bin((wait_ns / WAIT_UNIT_NS).min(WAIT_MOST))];
-        *count = count.saturating_add(1);
+        self.0[Self::bin((wait_ns / WAIT_UNIT_NS).min(WAIT_MOST))] += 1;
     }
 
     /// The longest wait of each bin that has any, in units, and how many there were.
-    fn counted(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+    fn counted(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let all = self.0.iter().enumerate().filter(|&(_, &count)| count > 0);
         all.map(|(bin, &count)| (Self::least(bin + 1) - 1, count))
     }
 
-    fn histogram(&self) -> Histogram<u32> {
+    fn histogram(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new_with_bounds(1, WAIT_MOST, 2).expect("the bounds are in order");
         for (bin, &count) in self.0.iter().enumerate() {
             histogram.saturating_record_n(Self::least(bin), count);
@@ -349,7 +348,7 @@ impl Counts {
     /// How many packets waited how long: for each of some lengths, the shortest first, those that waited no longer, and
     /// longer than the one before. Lengths are told apart to two digits.
     pub fn waits(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
-        self.waits.counted().map(|(units, count)| (Span::from_ns(units * WAIT_UNIT_NS), count.into()))
+        self.waits.counted().map(|(units, count)| (Span::from_ns(units * WAIT_UNIT_NS), count))
     }
 
     /// The time waited that the fraction `q` of packets did not exceed, seconds.
@@ -461,7 +460,7 @@ mod tests {
     #[test]
     fn bins_are_those_of_the_histogram() {
         let mut stream = Stream::named(1, "waits");
-        let mut told: Histogram<u32> = Histogram::new_with_bounds(1, WAIT_MOST, 2).expect("the bounds are in order");
+        let mut told: Histogram<u64> = Histogram::new_with_bounds(1, WAIT_MOST, 2).expect("the bounds are in order");
         let mut bins = WaitBins::new();
         for wait in (0..60_000).chain((0..50_000).map(|_| stream.bits() >> stream.below(64))) {
             bins.add(wait);

@@ -86,6 +86,17 @@ impl Carries {
 pub enum Expected {
     /// So many users or sessions, who think most of the time.
     Users(u32),
+    /// So many users who begin their pages when it is time, whatever of the last ones is still under way.
+    Sessions {
+        /// How many users.
+        users: u32,
+        /// Connections that begin in a second.
+        per_s: f64,
+        /// Bytes of each in the mean.
+        bytes: f64,
+        /// Connections of one page that are open at once.
+        of_page: f64,
+    },
     /// So many transfers, which may all go on at once.
     Transfers(u32),
     /// Connections that begin at random, each with any amount of data.

@@ -53,6 +53,9 @@ fn of_block(scenario: &Scenario, block: &Traffic) -> f64 {
     let source = size_of::<Source<'_>>() as f64;
     match block.workload.expected() {
         Expected::Users(users) => f64::from(users) * USER,
+        Expected::Sessions { users, per_s, bytes, of_page } => {
+            f64::from(users) * USER + unfinished(scenario, block, per_s, bytes).max(of_page) * CONNECTION
+        }
         Expected::Transfers(flows) => {
             let flows = f64::from(flows);
             flows * (source + CONNECTION) + segments(scenario, block, flows) * SEGMENT

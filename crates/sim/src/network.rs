@@ -15,6 +15,9 @@ use record::{Meter, Sink, Tally, Waits};
 use scenario::{Built, Impairments, Scenario};
 use tcp::{Emit, Flags, Segment};
 
+/// An acknowledgement without options: few packets are smaller.
+const SMALLEST_BYTES: u64 = 40;
+
 /// Everything between the hosts, and the events that are pending.
 pub struct Network {
     /// The links.
@@ -160,7 +163,9 @@ impl Network {
             writes_drops: scenario.record.drops,
         };
         let is_apart = !scenario.has_routes() && !scenario.record.drops;
-        let lookahead = if is_apart { scenario.shortest_delay() } else { Span::ZERO };
+        // Where a packet takes no time at all, both links can send in the nanosecond in which both are offered something.
+        let takes_time = fastest.time_for(SMALLEST_BYTES) > Span::ZERO;
+        let lookahead = if is_apart && takes_time { scenario.shortest_delay() } else { Span::ZERO };
         let calendars = if lookahead > Span::ZERO { net.ports().len() } else { 1 };
         Self {
             net,
@@ -248,10 +253,14 @@ impl Network {
         net.offer(port, packet, now, |at| Gate { port, at, around, onward: None, connections, sink });
     }
 
-    /// Lets `port` do what is due at `now`: a tick of its law, or the end of a transmission.
-    pub fn advance(&mut self, port: Port, connections: &mut Connections, now: Time, sink: &mut dyn Sink) {
+    /// Lets `port` do what is due at `now`: a tick of its law, a change of its link, or the end of a transmission.
+    /// Returns how many events it was, as [`Network::pass`] counts them: ticks, and packets that leave.
+    pub fn advance(&mut self, port: Port, connections: &mut Connections, now: Time, sink: &mut dyn Sink) -> u64 {
         let Self { net, around, arrivals, .. } = self;
-        net.advance(port, now, |at| Gate { port, at, around, onward: arrivals.first_mut(), connections, sink });
+        let ticks = net.egress(port).ticks();
+        let has_left =
+            net.advance(port, now, |at| Gate { port, at, around, onward: arrivals.first_mut(), connections, sink });
+        u64::from(has_left) + (net.egress(port).ticks() - ticks)
     }
 
     /// Counts a packet that was lost before the first link of its route, which begins with `step`.

@@ -147,7 +147,7 @@ impl<'s> Simulation<'s> {
                 }
             }
         }
-        self.now = until;
+        self.now = self.now.max(until);
         true
     }
 
@@ -201,16 +201,16 @@ impl<'s> Simulation<'s> {
         let Network { net, arrivals, .. } = &mut self.network;
         let (link, port) = net.next_event();
         if net::link_goes_first(link, now) {
-            self.network.advance(port, &mut self.connections, now, sink);
+            self.events += self.network.advance(port, &mut self.connections, now, sink);
         } else if let Some(due) = arrivals[0].first(after) {
             arrivals[0].went(1);
             self.network.arrive(due.packet, &mut self.connections, now, sink);
+            self.events += 1;
         } else {
             self.happens_at_host(after, sink);
             return;
         }
         self.reach(now);
-        self.events += 1;
     }
 
     /// The measured window begins.

@@ -46,6 +46,16 @@ fn on_an_idle_network_a_frame_takes_what_its_packets_take_one_after_the_other() 
     assert!((mbps(&ran) - 20.0 * bytes * 8.0 / 1e6).abs() < 1e-9);
 }
 
+/// A source that has one rate alone gets a window like others: all frames come, on a link twenty times as fast.
+#[test]
+fn a_source_of_one_rate_gets_the_window_that_its_frames_need() {
+    let block =
+        "[[traffic]]\nkind = 'rtp_video'\nframe_rate = '60hz'\nmin_rate = '5mbit'\nmax_rate = '5mbit'\nstart = '0s'\n";
+    let ran = run(&text("rate = '100mbit'", block));
+    assert_eq!(ran.number("frames.loss_ratio"), 0.0);
+    assert!(ran.number("frames.delay_s.p99") < 0.05, "{}", ran.number("frames.delay_s.p99"));
+}
+
 /// A frame goes out at one and a half times the rate, in two thirds of a frame's time. A queue that marks above a time
 /// therefore marks frames from the rate on at which what a frame has beyond the link in that time waits longer: two
 /// thirds of the link above a millisecond, four fifths above 5. (Above 15 ms, a quarter of its target, it answers all

@@ -55,6 +55,7 @@ fn what_is_reckoned_is_what_is_taken() {
         "kind = \"poisson\"\narrivals = \"10000hz\"\nsize = \"10kb\"",
         "kind = \"web\"\nusers = 60000",
         "kind = \"web\"\nmodel = \"feldmann-pareto2\"\nusers = 40000",
+        "kind = \"web\"\nmodel = \"feldmann-pareto2\"\nusers = 1\nobjects = 20000\ninter_page = \"1s\"\ninter_object = \"0s\"\nsize = \"1b\"",
         "kind = \"cbr\"\nflows = 200000\nrate = \"10mbit\"",
         "kind = \"cbr\"\nflows = 10\nrate = \"1gbit\"\npacket = \"300b\"",
         "kind = \"bulk\"\nflows = 20\nwindow = \"16mb\"",

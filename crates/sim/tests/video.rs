@@ -61,6 +61,22 @@ fn a_link_below_the_lowest_bitrate_stalls_with_every_segment() {
     assert_eq!(stalls(rows, 0.0), rows.len() - 1);
 }
 
+/// The connection of a film that was played closes during an outage, and is given up: the next film keeps its own.
+#[test]
+fn a_closing_connection_that_is_given_up_is_not_the_present_films() {
+    let ran = run(
+        "duration = '60s'\nwarmup = '0s'\nlink = { rate = '20mbit', schedule = [{ at = '2.54s', outage = '18s' }] }\n\
+         path.rtt = '20ms'\ntcp.rto_max = '1s'\n[[traffic]]\nkind = 'video'\nfilm = '8s'\nsegment = '2s'\nstartup = '2s'\n\
+         buffer = '30s'\nstart = '2s'\nladder = ['1mbit']",
+    );
+    let rows = &ran.rows.exchanges;
+    assert_eq!(ran.number("tcp.flows_failed"), 1.0);
+    // Four segments a film, of which the first alone has a connection to open.
+    assert!(rows.len() >= 16, "{}", rows.len());
+    let opens: Vec<bool> = rows.iter().map(|row| row.setup.ns() > 0).collect();
+    assert!(opens.iter().enumerate().all(|(k, &opened)| opened == (k % 4 == 0)), "{opens:?}");
+}
+
 /// Films follow each other on connections of their own, each when the one before was played.
 #[test]
 fn a_film_follows_when_the_one_before_was_played() {

@@ -32,7 +32,7 @@ const TRAFFIC: [&str; 9] = [
     "kind = 'rtp_video'\nflows = 3\nmax_rate = '2mbit'\nect = 'ect1'\ndirection = 'both'\n[[traffic]]\nkind = 'bulk'\nflows = 2\n",
 ];
 
-const QDISCS: [&str; 8] = [
+const QDISCS: [&str; 9] = [
     "kind = 'pfifo', limit = '20p'",
     "kind = 'bfifo', limit = '30kb'",
     "kind = 'red', min = '5p', max = '15p', limit = '40p', ecn = true",
@@ -40,6 +40,7 @@ const QDISCS: [&str; 8] = [
     "kind = 'pi'",
     "kind = 'fq_codel'",
     "kind = 'cake'",
+    "kind = 'cake', bandwidth = '1mbit'",
     "kind = 'choke'",
 ];
 
@@ -52,16 +53,29 @@ const PATHS: [&str; 6] = [
     "path.rtt = '40ms'\npath.loss = 0.01",
 ];
 
-const LINKS: [&str; 4] = ["", "delay = '3ms'\n", "device_queue = '8p'\n", "overhead = '38b'\nreverse_rate = '1mbit'\n"];
+const LINKS: [&str; 6] = [
+    "",
+    "delay = '3ms'\n",
+    "device_queue = '8p'\n",
+    "overhead = '38b'\nreverse_rate = '1mbit'\n",
+    "schedule = [{ at = '1s', rate = '3mbit' }, { at = '2s', outage = '300ms' }]\nperiod = '4s'\n",
+    "trace = 'link.trace'\n",
+];
 
 const STACKS: [&str; 4] = ["linux", "freebsd4", "ns2", "linux"];
 
 fn run(text: &str, writes_drops: bool) -> Ran {
     let files = |name: &str| match name {
         "set.cvec" => Ok(vectors()),
+        "link.trace" => Ok((0..500).map(|k| format!("{}\n", k * k / 100)).collect()),
         _ => Err(format!("{name}: there is none")),
     };
     run_with(&format!("record.drops = {writes_drops}\n{text}"), &files)
+}
+
+/// A link of this rate; one that follows a trace has its.
+fn link(rate: &str, keys: &str) -> String {
+    if keys.starts_with("trace") { keys.to_owned() } else { format!("rate = '{rate}'\n{keys}") }
 }
 
 #[test]
@@ -73,10 +87,9 @@ fn windows_come_to_the_same_as_events_one_by_one() {
         let (traffic, qdisc, path) = (TRAFFIC[case % TRAFFIC.len()], pick(&QDISCS), pick(&PATHS));
         let text = format!(
             "seed = {case}\nduration = '6s'\nwarmup = '1s'\nrecord.interval = '500ms'\n{path}\ntcp.stack = '{}'\n\
-             [link]\nrate = '{}'\nqdisc = {{ {qdisc} }}\n{}[[traffic]]\n{traffic}",
+             [link]\nqdisc = {{ {qdisc} }}\n{}[[traffic]]\n{traffic}",
             pick(&STACKS),
-            pick(&["2mbit", "10mbit", "40mbit"]),
-            pick(&LINKS),
+            link(pick(&["2mbit", "10mbit", "40mbit"]), pick(&LINKS)),
         );
         let (windows, one_by_one) = (run(&text, false), run(&text, true));
         assert_eq!(windows.summary, one_by_one.summary, "{text}");

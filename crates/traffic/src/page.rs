@@ -195,8 +195,12 @@ impl Reader {
         }
     }
 
-    /// Goes on after the connection of `lane` was given up. What was under way on it is lost.
+    /// Goes on after the connection of `lane` was given up. What was under way on it is lost, and with the document the
+    /// rest of the page, which it would have named.
     pub fn failed(&mut self, lane: u32, model: &PageModel, out: &mut Vec<Command>) {
+        if self.wave == 0 {
+            self.left.clear();
+        }
         self.over(lane, Lane::Closed, model, out);
     }
 
@@ -435,10 +439,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_connection_loses_what_was_under_way_only() {
+    fn a_lost_connection_loses_what_was_under_way_and_what_the_document_would_have_named() {
         let h2 = Protocol::Multiplexed;
-        // The document is lost: its objects are asked for all the same, on a new connection.
-        assert_eq!(page(&model(6.0, 1.0, 1, h2, false), &[-1, 0]), ["o0:1x18000", "o0:5x10000", "c0 t"]);
+        // With the document, or the handshake before it, the page is over: nobody has named its objects.
+        assert_eq!(page(&model(6.0, 1.0, 1, h2, false), &[-1]), ["o0:1x18000", "t"]);
+        assert_eq!(page(&model(6.0, 1.0, 1, h2, true), &[-1]), ["g0", "t"]);
+        // A wave is lost: the next is asked for on a new connection.
+        let steps = page(&model(60.0, 1.0, 2, h2, false), &[0, -1, 0]);
+        assert!(steps[2].starts_with("o0:") && steps[3] == "c0 t", "{steps:?}");
         let mut reader = Reader::new(Stream::named(1, "reader"));
         let (mut out, model) = (Vec::new(), model(6.0, 1.0, 1, Protocol::OneAtATime(2), false));
         reader.think_over(&model, &mut out);

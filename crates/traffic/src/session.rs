@@ -84,7 +84,7 @@ struct Page {
 }
 
 /// The most objects of a page: half a second apart they take six days.
-const MOST_OBJECTS: f64 = 1e6;
+pub const MOST_OBJECTS: f64 = 1e6;
 
 impl Sizes {
     /// The responses of the UNC web model.

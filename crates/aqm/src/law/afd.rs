@@ -85,7 +85,11 @@ const PARAMS: &[Param] = &[
         doc: "Which packet of a full shadow buffer a sampled one replaces.",
         source: "Le et al. 2004 describe it so; implementations replace the oldest",
     },
-    measure::mode("packet", "Le et al. 2004"),
+    Param {
+        doc: "byte: flows and the queue are counted in bytes, mean_packet of them as one sample; a packet's own size does \
+              not matter. packet: each packet is a sample.",
+        ..measure::mode("packet", "Le et al. 2004")
+    },
     measure::MEAN_PACKET,
     registry::CAPACITY,
 ];

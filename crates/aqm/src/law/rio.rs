@@ -43,7 +43,7 @@ const PARAMS: &[Param] = &[
         name: "profile",
         kind: Kind::Rate,
         default: "",
-        range: (1.0, 1e15),
+        range: (1.0, 1e13),
         doc: "Rate that each flow may send IN (R_T); computed: a hundredth of the link's.",
         source: "a contract, without a default in the paper; a hundred such flows fill the link",
     },

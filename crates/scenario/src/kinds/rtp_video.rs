@@ -191,7 +191,7 @@ fn key_frames(block: &Section<'_>, every: Span, size: f64, period: Span) -> Resu
     if every == Span::ZERO {
         return Ok(None);
     }
-    let frames = every.ns() / period.ns();
+    let frames = media::frames_in(every, period);
     if frames as f64 > size && frames >= 2 {
         return Ok(Some((every, size)));
     }

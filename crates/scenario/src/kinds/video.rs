@@ -241,7 +241,9 @@ impl Asks for Watching<'_> {
             Turn::Due => self.viewer.due(self.model, now),
             Turn::Completed(_) => self.viewer.completed(self.model, now),
             Turn::Failed(_) => self.viewer.failed(self.model),
-            Turn::Lost(_) => return self.viewer.lost(),
+            Turn::Lost(LANE) => return self.viewer.lost(),
+            // The last film's connection was closing.
+            Turn::Lost(_) => return,
         };
         match step {
             Step::Open { rtt_unit, bytes, since } => {

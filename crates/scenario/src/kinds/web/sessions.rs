@@ -11,6 +11,7 @@ use crate::units;
 use crate::voice::{Asks, Turn, Voice};
 use crate::written::Written;
 use base::{Distribution, Time};
+use traffic::session::MOST_OBJECTS;
 use traffic::{Pages, Residual, Session, SessionModel, Sizes};
 
 /// Web sessions.
@@ -25,6 +26,9 @@ pub struct Sessions {
 const READINGS: [(&str, Pages); 2] = [("start-to-start", Pages::StartToStart), ("end-to-start", Pages::EndToStart)];
 /// The word of `size` for the responses of that model.
 const UNC2001: &str = "unc2001";
+
+/// How long an object of a page is reckoned to be under way, s.
+const OBJECT_S: f64 = 0.5;
 
 const PAGES: Key = Key {
     name: "pages",
@@ -185,7 +189,21 @@ impl Demand for Sessions {
     }
 
     fn expected(&self) -> Expected {
-        Expected::Users(self.users)
+        let (objects, apart_s) = (self.model.objects.mean().min(MOST_OBJECTS), self.model.inter_object.mean());
+        let of_page = objects.min(OBJECT_S / apart_s);
+        match self.model.pages {
+            Pages::StartToStart => Expected::Sessions {
+                users: self.users,
+                per_s: f64::from(self.users) * objects / self.model.inter_page.mean(),
+                bytes: self.model.size.mean(),
+                of_page,
+            },
+            // Who waits for a page has no other under way.
+            Pages::EndToStart => {
+                let of_all = f64::from(self.users) * of_page;
+                Expected::Sessions { users: self.users, per_s: 0.0, bytes: 0.0, of_page: of_all }
+            }
+        }
     }
 
     fn count(&self) -> u32 {
