@@ -145,6 +145,8 @@ def _straddling_bits(link: Mapping[str, Any], tree: Mapping[str, Any]) -> float:
 
 def _largest_packet_bytes(tree: Mapping[str, Any]) -> float:
     """No packet of the scenario is larger: IP, of hosts or of unresponsive sources."""
+    if any(isinstance(block.get("packet"), dict) or "packets" in block for block in tree.get("traffic", ())):
+        return LARGEST_IP_BYTES  # of a distribution, or of a file
     hosts = [tree.get("tcp", {}), *tree.get("traffic", ())]
     sizes = [units.quantity(str(block.get(key, ""))) for block in hosts for key in ("mss", "packet", "size")]
     found = [size for size, unit in filter(None, sizes) if unit == "bytes" and size <= LARGEST_IP_BYTES]
