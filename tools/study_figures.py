@@ -24,8 +24,9 @@ from aqmlab.sweep.grid import Point
 HEAD = """# The papers' figures
 
 Distributions of response times at the published scale, or of shorter runs where a figure says so, on the axes that the
-papers print: milliseconds, shares by twenties, nothing enlarged. The number of a figure is the paper's. The papers' own
-figures are not here, since they are not ours to print.
+papers print: milliseconds, shares by twenties, nothing enlarged. The number of a figure is the paper's; that of
+le2004's figures 6 to 8 and of le2007's 4(a) and 4(b) is inferred. The papers' own figures are not here, since they are
+not ours to print.
 
 Every figure is drawn from `studies/ID/curves.parquet`, which keeps the distribution of each run. `aqmlab study ID`
 makes the runs, all or with `--only` a part of them. `make studies TAKE=RESULTS` then keeps their distributions and
