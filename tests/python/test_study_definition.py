@@ -94,6 +94,12 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path, old, new, complaint):
     assert str(folder / "study.toml") in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_a_seed_is_no_setting_of_a_study(folder):
+    said = r'study tiny: changes=\{"seed": 9\}: the study\'s seeds are run; expected seeds for another number of them'
+    with pytest.raises(BadInput, match=said):
+        definition.read(folder, changes={"seed": 9})
+
+
 def test_two_figures_of_one_name_would_be_one_file(tmp_path):
     figure = '[[figure]]\nid = "1"\ntitle = "Slow ones"\nkind = "ccdf"\ncurves = [{ grid = "web" }]\n'
     folder = studies.write(tmp_path / "tiny", f"{studies.STUDY}\n{figure}")

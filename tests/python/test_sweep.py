@@ -62,6 +62,20 @@ def test_a_load_is_calibrated_once_for_all_points_that_ask_for_it():
     assert tomllib.loads(reference.toml)["link"]["rate"] == "1gbit"
 
 
+def test_a_seed_that_is_set_is_the_first_where_their_number_is_given_and_refused_elsewhere(file):
+    assert sweeps.read(file, changes={"seed": 7}).seeds == {"web": (7, 8)}
+    assert sweeps.read(file, seeds=3, changes={"seed": 7}).seeds == {"web": (7, 8, 9)}
+    with pytest.raises(BadInput, match=r"grid web: seed: 'few': expected a whole number, 0 or more"):
+        sweeps.read(file, changes={"seed": "few"})
+    file.write_text(GRID.replace("seeds = 2", "seeds = [1, 2]"))
+    with pytest.raises(BadInput, match=r'changes=\{"seed": 7\}: .*grid.toml: does nothing beside the seeds \[1, 2\]; exp'):
+        sweeps.read(file, changes={"seed": 7})
+    assert sweeps.read(file, seeds=2, changes={"seed": 7}).seeds == {"web": (7, 8)}
+    file.write_text(GRID.replace('name = "web"', 'name = "web"\nset = { seed = 7 }\nseeds = [3]', 1))
+    with pytest.raises(BadInput, match=r"grid.toml: grid.0.set.seed: 7: does nothing beside the seeds \[3\]; expected"):
+        sweeps.read(file)
+
+
 def test_a_load_is_calibrated_with_each_seed_where_the_grid_says_so():
     tasks = planned(GRID.replace('name = "web"\n[[grid.axis]]', 'name = "web"\ncalibrate = "each-seed"\n[[grid.axis]]'))
     assert len(tasks) == 12
@@ -284,8 +298,8 @@ def test_what_is_said_of_a_load_is_the_points_own(file, tmp_path, monkeypatch):
     """A run that somebody made with a population of their own serves whoever comes to it by a load, and back."""
     at = next(task for task in planned() if task.point == "web/pfifo/98mbit" and task.seed == 1)
     (users,) = (block["users"] for block in tomllib.loads(at.toml)["traffic"])
-    given = GRID.replace('load = "98mbit"', f"users = {users}", 1).replace("traffic.0.load", "seed")
-    given = given.replace('["90mbit", "98mbit"]', "[1]").replace("seeds = 2", "seeds = 1")
+    given = GRID.replace('load = "98mbit"', f"users = {users}", 1).replace("traffic.0.load", "warmup")
+    given = given.replace('["90mbit", "98mbit"]', '["10s"]').replace("seeds = 2", "seeds = 1")
     named = [text.replace("[scenario]", '[scenario]\nname = "same"') for text in (given, GRID)]  # as above
     file.write_text(named[0])
     by_users = sweeps.run(sweeps.read(file), tmp_path / "a")

@@ -467,6 +467,10 @@ def test_a_selector_may_find_nothing_of_what_is_known_to_be_left_out():
             '[[grid.cell]]\nat.aqm = "pfifo-24"\nat.ecn = "on"\n[[grid.skip]]',
             "cell.0.at: matches no cell",
         ),
+        ('key = "traffic.0.users"', 'key = "seed"', "axis.2 (users).key: 'seed': all points of a grid run under the same"),
+        ("uncongested = true", "seed = 4", "axis.0 (aqm).value.2 (uncongested).seed: 4: all points of a grid run under"),
+        ("uncongested = true", "set = { seed = 4 }", "value.2 (uncongested).set.seed: 4: all points of a grid run under"),
+        ("[[grid.skip]]", "[[grid.cell]]\nat.users = '100'\nset.seed = 4\n[[grid.skip]]", "cell.0.set.seed: 4: all"),
     ],
 )
 def test_bad_input_is_one_line_with_file_key_value_and_what_was_expected(old, new, complaint):

@@ -247,6 +247,10 @@ def of_tree(
         chosen = replace(chosen, set=set_there, says=f"{chosen.says.rstrip()}\n{on.says.strip()}")
     of_bed = {} if on is None else on.set
     where = f"study {tree['id']}"
+    if "seed" in changes:
+        seed = arguments.changed("changes", "seed", changes["seed"], _setting(changes["seed"]))
+        number = arguments.called("seeds")
+        raise BadInput(f"{where}: {seed}: the study's seeds are run; expected {number} for another number of them")
     claims = folder / CLAIMS
     texts = tuple(reading.read(claims, str(tree.get("paper", "")), everything)) if claims.exists() else ()
     asked = {name for text in texts for name in text.points}

@@ -25,6 +25,9 @@ RESERVED = (
 )
 """What no axis may be called: selectors and tables of runs have something else under these names."""
 
+ONE_SET_OF_SEEDS = "all points of a grid run under the same seeds; expected seeds of the file, or of the grid"
+"""What is said of a seed on an axis or in a cell."""
+
 SECTIONS = ("applications", "exchanges", "forward", "frames", "links", "probes", "reverse", "tcp", "udp")
 """Of what is found: a name that goes on from one of these with _ is a column of it."""
 OF_BLOCK = re.compile(r"traffic_\d")
@@ -111,11 +114,14 @@ def _value(table: Mapping[str, Any], where: str) -> Value:
         raise BadInput(f"{where}.uncongested: {uncongested!r}: expected true or false")
     if number is not None and not (is_number(number) and abs(number) <= sys.float_info.max):
         raise BadInput(f"{where}.number: {number!r}: expected a finite number")
+    change = scenario.in_tables({key: item for key, item in table.items() if key not in VALUE_KEYS})
+    check_no_seed(change, where)
+    check_no_seed(settings, f"{where}.set")
     return Value(
         name=name,
         label=check_text(table.get("label", name), f"{where}.label"),
         number=None if number is None else float(number),
-        change=scenario.in_tables({key: item for key, item in table.items() if key not in VALUE_KEYS}),
+        change=change,
         settings=scenario.with_tables(settings),
         uncongested=uncongested,
         uncongested_rate=check_rate(table.get("uncongested_rate"), f"{where}.uncongested_rate"),
@@ -126,6 +132,8 @@ def _short(table: Mapping[str, Any], where: str) -> tuple[list[Value], list[str]
     key, given = table.get("key"), table["values"]
     if not isinstance(key, str) or not key:
         raise BadInput(f'{where}.key: {shown(key)}expected a dotted key, as in key = "traffic.0.load"')
+    if key == "seed":
+        raise BadInput(f"{where}.key: {key!r}: {ONE_SET_OF_SEEDS}")
     if not isinstance(given, list) or not given:
         raise BadInput(
             f'{where}.values: {given!r}: expected a list of one or more, as in values = ["90mbit", "98mbit"]'
@@ -202,6 +210,12 @@ def check_text(text: Any, where: str) -> str:
     if not isinstance(text, str) or not text.strip():
         raise BadInput(f"{where}: {shown(text)}expected a text")
     return text
+
+
+def check_no_seed(said: Mapping[str, Any], where: str) -> None:
+    """Refuses a seed among what a value or a cell sets, where it would do nothing."""
+    if "seed" in said:
+        raise BadInput(f"{where}.seed: {said['seed']!r}: {ONE_SET_OF_SEEDS}")
 
 
 def check_rate(text: Any, where: str) -> str | None:

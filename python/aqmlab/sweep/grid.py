@@ -159,10 +159,28 @@ def seeds(given: Any, where: str, first: int = 1) -> tuple[int, ...]:
     return tuple(given)
 
 
-def first_seed(tree: Mapping[str, Any]) -> int:
+def first_seed(tree: Mapping[str, Any], where: str) -> int:
     """The seed that a scenario gives, or 1."""
     seed = tree.get("seed", 1)
-    return seed if type(seed) is int else 1
+    if type(seed) is not int or seed < 0:
+        raise BadInput(f"{where}: seed: {seed!r}: expected a whole number, 0 or more")
+    return seed
+
+
+def check_seed(tree: Mapping[str, Any], origin: str, changes: Mapping[str, Any], count: int | None) -> None:
+    """Refuses a seed that is set where the seeds are a list: it is the first of them only where their number is given.
+
+    `changes` are set in all grids, and `count` seeds take the place of what the file says.
+    """
+    for k, row in enumerate(axis.tables(tree, "grid", origin)):
+        given = row.get("seeds", tree.get("seeds", 1)) if count is None else count
+        if not isinstance(given, list):
+            continue
+        expected = f"does nothing beside the seeds {given}; expected a number of seeds, which are then those from it on"
+        if "seed" in changes:
+            raise BadInput(f"{arguments.changed('changes', 'seed', changes['seed'])}: {origin}: {expected}")
+        if "seed" in row.get("set", {}):
+            raise BadInput(f"{origin}: grid.{k}.set.seed: {row['set']['seed']!r}: {expected}")
 
 
 def _scenario(given: Any, origin: str) -> Tree:
@@ -225,7 +243,7 @@ def _grid(base: Tree, table: Mapping[str, Any], where: str, origin: str, changes
     said = [*(value.said for one in axes for value in one.values), *(cell.said for cell in cells)]
     for point in points:
         _as_set(point, changes, said)
-    own_seeds = seeds(table["seeds"], f"{where}.seeds", first_seed(tree)) if "seeds" in table else None
+    own_seeds = seeds(table["seeds"], f"{where}.seeds", first_seed(tree, where)) if "seeds" in table else None
     return Grid(name, str(table.get("title", name)), axes, tuple(points), own_seeds)
 
 
@@ -256,6 +274,8 @@ def _cell(table: Mapping[str, Any], values: Mapping[str, Sequence[str]], where: 
     if not isinstance(settings, Mapping):
         raise BadInput(f'{where}.set: {settings!r}: expected a table, as in set = {{ "link.qdisc.limit" = "480p" }}')
     change = scenario.in_tables({key: item for key, item in table.items() if key not in ("at", "set")})
+    axis.check_no_seed(change, where)
+    axis.check_no_seed(settings, f"{where}.set")
     settings = scenario.with_tables(settings)
     said = layers.said(change, settings, is_cell=True)
     return _Cell(where, coordinates(at, values, f"{where}.at"), change, settings, said)

@@ -123,11 +123,12 @@ def read(file: str | Path, seeds: int | None = None, changes: Mapping[str, Any] 
     name = axes.check_text(tree.get("name", file.stem), f"{file}: name")
     edits = arguments.changes(changes, "changes")
     grids = grid.read(tree, str(file), edits)
+    grid.check_seed(tree, str(file), edits, seeds)
     given = {
         one.name: grid.seeds(
             tree.get("seeds", 1) if seeds is None else arguments.whole(seeds, "seeds"),
             f"{file}: seeds",
-            grid.first_seed(one.points[0].source.tree),
+            grid.first_seed(one.points[0].source.tree, f"{file}: grid {one.name}"),
         )
         for one in grids
     }
