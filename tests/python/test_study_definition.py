@@ -5,7 +5,7 @@ import pytest
 import studies
 from aqmlab.claims.verdict import FAILS
 from aqmlab.errors import BadInput
-from aqmlab.study import definition, folders
+from aqmlab.study import definition, folders, runs
 
 
 @pytest.fixture
@@ -92,6 +92,16 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path, old, new, complaint):
         definition.read(folder)
         definition.read(folder, definition.QUICK)
     assert str(folder / "study.toml") in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_study_of_too_many_runs_is_refused_before_anything_is_built(folder):
+    for seeds, runs in ((3_000_000_000, "3,000,000,000"), (20_000, "120,000")):
+        with pytest.raises(BadInput, match=f"study tiny: {runs} runs; expected at most 50,000 in one plan"):
+            definition.read(folder, seeds=seeds)
+    assert definition.read(folder, seeds=8000).count == 48_000
+    two = {folder / name: definition.read(folder, seeds=8000) for name in ("a", "b")}
+    with pytest.raises(BadInput, match=r"tiny, tiny: 96,000 runs; expected at most 50,000"):
+        runs.run(two)
 
 
 def test_a_seed_is_no_setting_of_a_study(folder):

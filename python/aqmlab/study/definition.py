@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from aqmlab import arguments, files, near, scenario, toml_text
+from aqmlab.bounds import check_plan
 from aqmlab.claims import reading
 from aqmlab.claims.reading import ClaimText
 from aqmlab.errors import BadInput
@@ -162,6 +163,11 @@ class Study:
         return [(point, seed) for grid in self.grids for point in grid.points for seed in self.seeds[grid.name]]
 
     @property
+    def count(self) -> int:
+        """How many runs that are."""
+        return sum(len(grid.points) * len(self.seeds[grid.name]) for grid in self.grids)
+
+    @property
     def figures(self) -> list[Json]:
         """The figures that `study.toml` asks for."""
         from aqmlab.study import figures  # drawing takes a second to load
@@ -247,6 +253,7 @@ def of_tree(
         chosen = replace(chosen, set=set_there, says=f"{chosen.says.rstrip()}\n{on.says.strip()}")
     of_bed = {} if on is None else on.set
     where = f"study {tree['id']}"
+    check_plan(seeds or 0, where)
     if "seed" in changes:
         seed = arguments.changed("changes", "seed", changes["seed"], _setting(changes["seed"]))
         number = arguments.called("seeds")
@@ -290,6 +297,7 @@ def of_tree(
         bed=on,
         asked_as=asked_as,
     )
+    check_plan(study.count, where)
     _check_selectors(study, path)
     for grid in parts if changes else ():
         grid.points[0].source.resolve()  # a key that no scenario has is refused now

@@ -14,6 +14,7 @@ from pathlib import Path
 from aqmlab import sweep as sweeps
 from aqmlab import units
 from aqmlab.agreement.agreements import Agreement
+from aqmlab.bounds import check_plan
 from aqmlab.claims import asked
 from aqmlab.errors import Interrupted
 from aqmlab.json_files import Json
@@ -105,6 +106,7 @@ def run(
     code that the studies name, in this call alone.
     """
     monitor, started = monitor or Silent(), time.monotonic()
+    check_plan(sum(study.count for study in studies.values()), ", ".join(study.id for study in studies.values()))
     for folder, study in studies.items():
         outcome.claim_folder(folder, study.id)
         study.check_scales()
