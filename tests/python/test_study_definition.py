@@ -95,8 +95,8 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path, old, new, complaint):
 
 
 def test_a_study_of_too_many_runs_is_refused_before_anything_is_built(folder):
-    for seeds, runs in ((3_000_000_000, "3,000,000,000"), (20_000, "120,000")):
-        with pytest.raises(BadInput, match=f"study tiny: {runs} runs; expected at most 50,000 in one plan"):
+    for seeds, said in ((3_000_000_000, "3,000,000,000"), (20_000, "120,000")):
+        with pytest.raises(BadInput, match=f"study tiny: {said} runs; expected at most 50,000 in one plan"):
             definition.read(folder, seeds=seeds)
     assert definition.read(folder, seeds=8000).count == 48_000
     two = {folder / name: definition.read(folder, seeds=8000) for name in ("a", "b")}

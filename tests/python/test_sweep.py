@@ -1,9 +1,12 @@
 """A sweep from a file to its rows, on the stand-in engine and in this process."""
 
+import contextlib
 import json
 import re
+import resource
 import sys
 import tomllib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,6 +63,25 @@ def test_a_load_is_calibrated_once_for_all_points_that_ask_for_it():
     assert calibrating() == first, "what was found is kept"
     reference = next(task for task in tasks if "uncongested" in task.point)
     assert tomllib.loads(reference.toml)["link"]["rate"] == "1gbit"
+
+
+@contextlib.contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_table_that_the_disk_has_no_room_for_fails_as_other_files_do(tmp_path):
+    found = pl.DataFrame({"seed": range(10_000)})
+    table.save(found, tmp_path / "runs.parquet")
+    whole = (tmp_path / "runs.parquet").read_bytes()
+    with files_of_at_most(1000), pytest.raises(OSError, match="File too large"):
+        table.save(found.head(5000), tmp_path / "runs.parquet")
+    assert (tmp_path / "runs.parquet").read_bytes() == whole and len(list(tmp_path.iterdir())) == 1
 
 
 def test_a_seed_that_is_set_is_the_first_where_their_number_is_given_and_refused_elsewhere(file):

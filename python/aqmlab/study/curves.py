@@ -6,15 +6,16 @@ simulated for them, and grow as parts of a study are run.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from aqmlab.errors import BadInput
 from aqmlab.json_files import Json
-from aqmlab.results import store
 from aqmlab.study.cells import Cells
 from aqmlab.study.definition import FULL, MEDIUM, Study
+from aqmlab.sweep import table
 
 FILE = "curves.parquet"
 
@@ -35,11 +36,14 @@ window, `within` those that took no longer than each of `CDF_TIMES`, `longer` th
 
 RUN = ("bed", "point", "seed")
 """What tells rows apart."""
+SMALL: dict[str, Any] = {"compression": "zstd", "compression_level": 19}
+"""How they are written: they lie beside the study for good."""
+
 KEPT = (FULL, MEDIUM)
 """Scales of which distributions are kept: those of the first that a point was run at."""
 
 
-def table(study: Study, cells: Cells) -> pl.DataFrame:
+def rows_of(study: Study, cells: Cells) -> pl.DataFrame:
     """The distributions of all runs of a study that have exchanges."""
     bed = "" if study.bed is None else study.bed.name
     rows = []
@@ -54,11 +58,11 @@ def table(study: Study, cells: Cells) -> pl.DataFrame:
 
 def write(study: Study, cells: Cells, folder: Path) -> None:
     """Writes `curves.parquet` into the result folder of a study; none where no run has exchanges."""
-    found = table(study, cells)
+    found = rows_of(study, cells)
     if found.is_empty():
         (folder / FILE).unlink(missing_ok=True)
     else:
-        _save(folder / FILE, found)
+        table.save(found, folder / FILE, **SMALL)
 
 
 def keep(result: Path, study_folder: Path, found: Json) -> Path | None:
@@ -77,7 +81,7 @@ def keep(result: Path, study_folder: Path, found: Json) -> Path | None:
     )
     new = new.join(both.filter(is_less), on=["bed", "point"], how="anti")
     old = old.join(new, on=["bed", "point"], how="anti")
-    _save(path, pl.concat([old, new]).sort(RUN))
+    table.save(pl.concat([old, new]).sort(RUN), path, **SMALL)
     return path
 
 
@@ -96,8 +100,3 @@ def read(path: Path) -> pl.DataFrame:
     if found.schema != SCHEMA:
         raise BadInput(f"{path}: columns {', '.join(found.columns)}; expected {', '.join(SCHEMA)}, typed as these")
     return found
-
-
-def _save(path: Path, found: pl.DataFrame) -> None:
-    with store.replacing(path) as partial:
-        found.write_parquet(partial, compression="zstd", compression_level=19)

@@ -1,5 +1,6 @@
 """The table of a sweep: one row a run, with where it lies on the axes and what was found."""
 
+import io
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -52,9 +53,15 @@ class Table:
             return
         for one in self.rows:
             one["offered_load_bps"] = self._offered.of(one["demand_digest"], one["seed"])
-        with store.replacing(self.path) as partial:
-            frame(self.rows).write_parquet(partial)
+        save(frame(self.rows), self.path)
         self._written, self._last = len(self.rows), time.monotonic()
+
+
+def save(rows: pl.DataFrame, path: Path, **options: Any) -> None:
+    """Writes a table to a Parquet file, whole or not at all; raises `OSError` where the disk is full."""
+    content = io.BytesIO()  # of files polars raises something of its own
+    rows.write_parquet(content, **options)
+    store.write_bytes(path, content.getvalue())
 
 
 def row(point: Point, seed: int, run: Condensed) -> Json:
