@@ -34,6 +34,15 @@ def test_what_is_kept_is_whole_or_not_there(tmp_path):
     assert [path.name for path in (tmp_path / "runs").iterdir()] == [key]
 
 
+def test_what_is_no_run_is_not_counted_among_those_that_are_kept(tmp_path):
+    ((_, found),) = sweep.run([planned()[0]])
+    cache = Kept(tmp_path / "runs")
+    assert cache.put(found)
+    size = cache.size()
+    (tmp_path / "runs/README").write_text("no run")
+    assert cache.size() == size and size[0] == 1 and size[1] > 0
+
+
 @pytest.mark.parametrize("torn", ["scenario.toml", "window.npz", "queue.parquet", "run.json"])
 def test_a_run_that_is_torn_is_made_again(file, tmp_path, torn):
     first = sweeps.run(sweeps.read(file), tmp_path / "a")

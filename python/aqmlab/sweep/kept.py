@@ -129,8 +129,12 @@ class Kept:
     def size(self) -> tuple[int, int]:
         """How many runs are kept, and how many bytes they take."""
         runs = [entry for entry in self._entries() if not entry.name.startswith(".")]
-        sizes = [file.stat().st_size for run in runs for file in os.scandir(run.path)]
-        return len(runs), sum(sizes)
+        count, size = 0, 0
+        for run in runs:
+            with contextlib.suppress(OSError):  # no run, or one that somebody removes meanwhile
+                size += sum(file.stat().st_size for file in os.scandir(run.path))
+                count += 1
+        return count, size
 
     def tidy(self) -> None:
         """Removes what nobody finished writing, and what nobody has asked for in a long time."""
