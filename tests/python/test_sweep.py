@@ -5,6 +5,7 @@ import json
 import re
 import resource
 import sys
+import time
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -82,6 +83,38 @@ def test_a_table_that_the_disk_has_no_room_for_fails_as_other_files_do(tmp_path)
     with files_of_at_most(1000), pytest.raises(OSError, match="File too large"):
         table.save(found.head(5000), tmp_path / "runs.parquet")
     assert (tmp_path / "runs.parquet").read_bytes() == whole and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_table_that_takes_long_to_write_is_written_seldom(file, tmp_path, monkeypatch):
+    writes = []
+
+    def save(rows: pl.DataFrame, path: Path) -> None:
+        writes.append(rows.height)
+        time.sleep(0.01)
+
+    monkeypatch.setattr(table, "save", save)
+    monkeypatch.setattr(table, "WRITE_EVERY_S", 0.0)
+    monkeypatch.setattr(table, "WRITING", 1e-5)
+    sweeps.run(sweeps.read(file), tmp_path / "out")
+    assert writes == [1, 12]
+
+
+def test_rows_of_another_engine_do_not_stay_beside_a_plan_of_this_one(file, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    sweeps.run(sweeps.read(file), out)
+    facts = json.loads((out / "sweep.json").read_text())
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweeps.making, "run", stopped)
+    with pytest.raises(Interrupted):
+        sweeps.run(sweeps.read(file), out, resume=True)
+    assert pl.read_parquet(out / "runs.parquet").height == 12
+    (out / "sweep.json").write_text(json.dumps({**facts, "engine_sha256": "another"}))
+    with pytest.raises(Interrupted):
+        sweeps.run(sweeps.read(file), out, resume=True)
+    assert not (out / "runs.parquet").exists()
 
 
 def test_a_seed_that_is_set_is_the_first_where_their_number_is_given_and_refused_elsewhere(file):

@@ -194,6 +194,8 @@ def run(
     }
     with store.alone(folder):
         store.claim(folder, resume)  # somebody else may have begun meanwhile, and be through
+        if any(before.get(key) != facts[key] for key in ("version", "engine_sha256")):
+            (folder / table.FILE).unlink(missing_ok=True)  # rows of another engine than the one that is said now
         store.write_json(folder / FILE, facts)
         store.write_text(folder / SOURCE, _again(sweep, folder))
         failures = _Failures(folder, facts)

@@ -19,6 +19,8 @@ FILE = "runs.parquet"
 
 WRITE_EVERY_S = 2.0
 """A table of thousands of rows is not written anew for each of many short runs."""
+WRITING = 0.1
+"""The part of the time that goes by at most in writing a large one."""
 
 LEFT_OUT = ("scenario", "seed", "live", "engine", "loss_runs")
 """Of the summary, what is no number of the run's own, or stands in a column of its own."""
@@ -38,23 +40,25 @@ class Table:
         self.rows: list[Json] = []
         self._offered = offered.Offered()
         self._written = 0
-        self._last = time.monotonic()
+        self._due = time.monotonic() + WRITE_EVERY_S
 
     def add(self, point: Point, seed: int, run: Condensed) -> None:
         """Adds a run, and writes the table if that was not done just now."""
         self.rows.append(row(point, seed, run))
         self._offered.add(run, point.uncongested)
-        if time.monotonic() - self._last > WRITE_EVERY_S:
+        if time.monotonic() > self._due:
             self.write()
 
     def write(self) -> None:
         """Writes all rows, whole or not at all."""
         if len(self.rows) == self._written:
             return
+        began = time.monotonic()
         for one in self.rows:
             one["offered_load_bps"] = self._offered.of(one["demand_digest"], one["seed"])
         save(frame(self.rows), self.path)
-        self._written, self._last = len(self.rows), time.monotonic()
+        ended = time.monotonic()
+        self._written, self._due = len(self.rows), ended + max(WRITE_EVERY_S, (ended - began) / WRITING)
 
 
 def save(rows: pl.DataFrame, path: Path, **options: Any) -> None:
