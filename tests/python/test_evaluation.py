@@ -337,6 +337,15 @@ def test_the_figure_of_a_requirement_draws_the_goodput_of_its_table(pie):
     assert usual == {"measure": "goodput_bps", "direction": "forward"}
 
 
+def test_a_reference_of_many_digits_is_multiplied_in_full(here):
+    (pi, *_) = disciplines.chosen("pi qref 375000b", [])
+    assert [pi.with_reference(factor, said).qdisc["qref"] for factor, said in disciplines.FACTORS] == [
+        *("187500b", "750000b", "1500000b"),
+    ]
+    (pie, *_) = disciplines.chosen("pie target 0.3ms", [])
+    assert pie.with_reference(4.0, "4 times").qdisc["target"] == "1200us"
+
+
 def test_a_law_of_ones_own_is_called_by_its_name(here):
     subject, *others = disciplines.chosen(str(ROOT / "examples/laws/my_codel.py"), [])
     assert subject.label == "my_codel" and others == [

@@ -70,7 +70,7 @@ class Discipline(Compared):
             return self
         key, value = self.target
         number, unit = re.fullmatch(r"([\d.]+)([a-z]+)", value).groups()  # type: ignore[union-attr]
-        changed = f"{factor * float(number):g}{unit}"
+        changed = f"{factor * float(number):.15g}{unit}"
         name = f"{self.name}-{scenario.slug(said)}"
         return Discipline(name, f"{self.label}, {key} {changed}", {**self.qdisc, key: changed})
 
