@@ -49,9 +49,10 @@ def changed(name: str, key: str, value: Any, written: str | None = None) -> str:
     return f"{name}={{{_python(key)}: {_python(value)}}}"
 
 
-def again() -> str:
-    """What is called again."""
-    return "the same command with --resume" if _ARE_FLAGS.get() else "the same call with resume=True"
+def again(fresh: bool = False) -> str:
+    """What is called again; one that was `fresh` is without that, for the two are not called together."""
+    said = "the same command with --resume" if _ARE_FLAGS.get() else "the same call with resume=True"
+    return f"{said} in place of {named('fresh')}" if fresh else said
 
 
 def _python(value: Any) -> str:

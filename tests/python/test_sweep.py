@@ -587,6 +587,26 @@ def test_interrupted_what_is_finished_stays_and_resume_goes_on(file, tmp_path, m
     assert [row["digest"] for row in resumed.rows] == [row["digest"] for row in whole.rows]
 
 
+def test_what_was_to_be_made_anew_goes_on_without_that(file, tmp_path, monkeypatch):
+    sweeps.run(sweeps.read(file), tmp_path / "first")
+    simulate, before = fake_native.simulate, runs_made()
+
+    def stopping(*arguments):
+        if runs_made() == before + 5:
+            raise KeyboardInterrupt
+        return simulate(*arguments)
+
+    monkeypatch.setattr(fake_native, "simulate", stopping)
+    said = (
+        "the same call with resume=True in place of fresh=True goes on, with runs from before where none was made anew "
+        "yet$"
+    )
+    with pytest.raises(Interrupted, match=said):
+        sweeps.run(sweeps.read(file), tmp_path / "out", fresh=True)
+    monkeypatch.setattr(fake_native, "simulate", simulate)
+    assert sweeps.run(sweeps.read(file), tmp_path / "out", resume=True).facts["runs_made"] == 0
+
+
 def test_ctrl_c_when_runs_are_over_says_that_they_are_kept(file, tmp_path, capsys, monkeypatch):
     def stopping(*_):
         raise KeyboardInterrupt
@@ -595,6 +615,8 @@ def test_ctrl_c_when_runs_are_over_says_that_they_are_kept(file, tmp_path, capsy
     assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "out")]) == 130
     said = f"stopped: 12 runs are finished in {tmp_path / 'out'}; the same command with --resume goes on"
     assert said in capsys.readouterr().err
+    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "anew"), "--fresh"]) == 130
+    assert "the same command with --resume in place of --fresh goes on, with runs from" in capsys.readouterr().err
 
 
 def test_a_scenario_that_is_another_one_where_it_runs_is_refused():

@@ -115,7 +115,7 @@ def sweep(
         else:
             show(terminal.console(), found)
     except KeyboardInterrupt:
-        raise Interrupted(f"stopped: {len(found.rows)} runs are finished in {folder}; {Kept().again()}") from None
+        raise Interrupted(f"stopped: {len(found.rows)} runs are finished in {folder}; {Kept().again(fresh)}") from None
     failed = [*(f"self-check failed: {each}" for each in failing.said(found.rows, found.sweep.points))]
     failed += failing.not_made(found)
     for each in failed[:COMPLAINTS]:

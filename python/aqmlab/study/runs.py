@@ -116,7 +116,7 @@ def run(
         say(line)
     kept = Kept()
     kept.check()
-    with _interruptible("stopped before the first run", kept):
+    with _interruptible("stopped before the first run", kept, fresh):
         heard = Foreseen(with_lines(monitor, say))
         asked = [study.runs for study in studies.values()]
         tasks = plans.together(asked, jobs=jobs, monitor=heard, fresh=fresh, kept=kept)
@@ -131,7 +131,7 @@ def run(
             outcome.begin(folder, study)
         made = _make(planned, jobs, fresh, executor, heard, kept, say)
         wall_s = time.monotonic() - started
-        with _interruptible("stopped; all runs are finished", kept):
+        with _interruptible("stopped; all runs are finished", kept, fresh):
             return [
                 _finish(
                     one,
@@ -150,14 +150,14 @@ def run(
 
 
 @contextlib.contextmanager
-def _interruptible(what: str, kept: Kept) -> Iterator[None]:
+def _interruptible(what: str, kept: Kept, fresh: bool) -> Iterator[None]:
     """Says of Ctrl-C what was done by then."""
     try:
         yield
     except Interrupted:
         raise
     except KeyboardInterrupt:
-        raise Interrupted(f"{what}; {kept.again()}") from None
+        raise Interrupted(f"{what}; {kept.again(fresh)}") from None
 
 
 def _make(
@@ -189,7 +189,7 @@ def _make(
                     tables[folder].add(point, task.seed, condensed.as_asked(task.calibrations, task.is_reference))
                 done += 1
     except KeyboardInterrupt:
-        raise Interrupted(f"stopped: {done} of {len(tasks)} runs are finished; {kept.again()}") from None
+        raise Interrupted(f"stopped: {done} of {len(tasks)} runs are finished; {kept.again(fresh)}") from None
     finally:
         for table in tables.values():
             table.write()

@@ -54,11 +54,12 @@ class Kept:
                 "folder that can be written, as AQMLAB_CACHE names another"
             )
 
-    def again(self) -> str:
-        """How what was stopped goes on."""
+    def again(self, fresh: bool = False) -> str:
+        """How what was stopped goes on; what was `fresh` takes what it did not come to from before."""
         if self._held or self.unusable() is not None:
             return f"runs cannot be kept in {self.folder}, and are made again"
-        return f"{arguments.again()} goes on"
+        old = ", with runs from before where none was made anew yet" if fresh else ""
+        return f"{arguments.again(fresh)} goes on{old}"
 
     def unusable(self) -> str | None:
         """Why nothing can be written, if so."""
