@@ -196,6 +196,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "scenario_name": columns[-1].name,
         "seeds": [run.seed for run in first.runs],
         "version": engine.version(),
+        "made_by": " and ".join(dict.fromkeys(column.result.manifest["version"] for column in columns)),
         "machine": manifest["machine"],
         "wall": units.say_seconds(sum(column.result.manifest["wall_s"] for column in columns)),
         "wall_note": "one after the other",
