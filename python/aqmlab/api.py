@@ -193,6 +193,8 @@ def compare(
         for key, given in {"seed": seed, "reps": None if reps == 1 else reps, "set": set or None}.items():
             if given is not None:
                 raise BadInput(f"{key}: {given!r}: expected a scenario, which results are not: they are what they are")
+        if resume:
+            raise BadInput(f"{arguments.named('resume')}: expected a scenario, of which runs can be missing")
         results = [item if isinstance(item, Result) else _result(item) for item in what]
         return _compare_results(results, out, baseline)
     monitor, view, at_once = prepared.listener(monitor), view or Unseen(), prepared.jobs_at_once(jobs)
@@ -503,11 +505,24 @@ def _compare_results(results: Sequence[Result], out: str | Path | None, baseline
     comparison.write_plan(folder, None, entries, against, plan)
     finished = comparison.finish(folder, keep)
     finished.hold(results)
+    _doubt_pairs(finished)
     if finished.witnesses:
         from aqmlab.agreement import agreements
 
         agreements.write(finished)
     return finished
+
+
+def _doubt_pairs(found: Comparison) -> None:
+    """Says which columns are compared seed by seed with one that another engine has made."""
+    for column in found.columns:
+        base = found.base_of(column)
+        made_by = [(one.result.manifest["version"], one.result.manifest.get("engine_sha256")) for one in (column, base)]
+        if made_by[0] != made_by[1] and found.are_paired(column, base):
+            doubt(
+                f"{column.name}: is of another engine than {base.name} and is compared with it seed by seed: if the two "
+                "engines draw other demands from a seed, this is wrong; expected results of one engine"
+            )
 
 
 def _scenario_kind(tree: Json) -> str:

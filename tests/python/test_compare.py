@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import aqmlab
 import fake_native
 from aqmlab import engine, lead, report
 from aqmlab.command import terminal
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, Doubt
 from aqmlab.results.window import CDF_TIMES
 from conftest import BASE, ROOT
 
@@ -155,6 +156,22 @@ def test_results_are_what_they_are(found, given, said):
     folders = [column.result.folder for column in found.columns]
     with pytest.raises(BadInput, match=rf"{said}: expected a scenario, which results are not"):
         aqmlab.compare(*folders, **given)
+
+
+def test_results_have_no_runs_that_could_be_missing(found, tmp_path):
+    folders = [column.result.folder for column in found.columns]
+    with pytest.raises(BadInput, match="resume=True: expected a scenario, of which runs can be missing"):
+        aqmlab.compare(*folders, out=tmp_path / "out", resume=True)
+
+
+def test_a_result_of_another_engine_is_paired_with_a_doubt_and_the_page_names_its_version(found):
+    one, other = (column.result.folder for column in found.columns[:2])
+    facts = json.loads((other / "manifest.json").read_text())
+    (other / "manifest.json").write_text(json.dumps({**facts, "version": "0.0.9", "engine_sha256": "0" * 64}))
+    with pytest.warns(Doubt, match=r"^pi qref 24p: is of another engine than pfifo limit 240p and is compared with it"):
+        again = aqmlab.compare(one, other)
+    assert again.are_paired(*again.columns)
+    assert f"aqmlab {engine.version()} and 0.0.9; seed 7" in report.write(again).read_text()
 
 
 def test_resuming_something_else_is_refused(base, tmp_path, found):
