@@ -240,23 +240,21 @@ def calibrate(
 ) -> list[Calibration]:
     """Finds the population for every block of traffic that asks for a load, and returns one entry a block.
 
-    Arguments that `run` has too mean the same here: the load is met on average over the seeds of `reps` runs. What was
-    found before comes from a cache, unless `fresh` is set.
+    Of a comparison file it is one for each different load that its variants ask for in a block. Arguments that `run`
+    has too mean the same here: the load is met on average over the seeds of `reps` runs. What was found before comes
+    from a cache, unless `fresh` is set.
     Raises `BadInput` if the scenario or an argument is wrong or no block asks for a load, and `Interrupted` after
     Ctrl-C.
     """
     arguments.truths(fresh=fresh)
     source = prepared.read(scenario, set, seed)
-    if variants.has_variants(source):
-        source = variants.from_file(source)[0].source
-    resolved = prepared.resolve(source, reps)
-    if not resolved.loads:
-        raise BadInput(f'{resolved.origin}: traffic: expected a block with a load to calibrate, as in load = "98mbit"')
+    several = [one.source for one in variants.from_file(source)] if variants.has_variants(source) else [source]
+    resolved = [prepared.resolve(one, reps) for one in several]
+    if not any(one.loads for one in resolved):
+        raise BadInput(f'{source.origin}: traffic: expected a block with a load to calibrate, as in load = "98mbit"')
     heard = Foreseen(prepared.listener(monitor))
-    (found,) = prepared.calibrate(
-        [resolved], prepared.jobs_at_once(jobs), heard, uncongested_rate, fresh=fresh, reps=reps
-    )
-    return found
+    found = prepared.calibrate(resolved, prepared.jobs_at_once(jobs), heard, uncongested_rate, fresh=fresh, reps=reps)
+    return list({(one.traffic, one.key): one for each in found for one in each}.values())
 
 
 @brought.scoped

@@ -55,6 +55,17 @@ def test_of_several_seeds_each_run_checks_the_load_of_all():
     assert len(said) == 2 and all("on average over seeds 5 to 6" in one for one in said)
 
 
+def test_all_loads_of_the_variants_of_a_comparison_are_looked_for():
+    other = [{"name": "as it is"}, {"name": "less", "set": {"traffic.0.load": "90mbit"}}]
+    queues = [{"name": "pi", "set": {"link.qdisc": "pi"}}, {"name": "ideal", "uncongested": True}]
+    found = aqmlab.calibrate(scenario.read(BASE).tree | {"variant": [*other, *queues]})
+    assert [one.load_bps for one in found] == [98e6, 90e6]
+    by_users = [{"name": "few", "set": {"traffic.0.users": 100}}]
+    assert len(aqmlab.calibrate(scenario.read(BASE).tree | {"variant": [*by_users, *other[1:]]})) == 1
+    with pytest.raises(BadInput, match="expected a block with a load to calibrate"):
+        aqmlab.calibrate(scenario.read(BASE).tree | {"variant": by_users})
+
+
 def test_one_calibration_serves_every_discipline_and_is_remembered(monkeypatch):
     (first,) = aqmlab.calibrate(BASE)
     fake_native.calls.clear()
