@@ -258,7 +258,7 @@ def test_an_error_in_one_search_ends_the_others(monkeypatch):
         loads.find(2, Silent())
 
 
-def test_the_cache_forgets_what_nobody_asks_for(monkeypatch):
+def test_the_cache_forgets_what_nobody_asks_for():
     aqmlab.calibrate(BASE)
     (first,) = calibration.cache_folder().iterdir()
     long_ago = time.time() - calibration.UNUSED_S - 60
@@ -269,12 +269,15 @@ def test_the_cache_forgets_what_nobody_asks_for(monkeypatch):
     aqmlab.calibrate(BASE, seed=8)
     (second,) = calibration.cache_folder().iterdir()
     assert second != first
-    monkeypatch.setattr(calibration, "MOST_KEPT", 2)
-    os.utime(second, (time.time() - 120, time.time() - 120))
-    aqmlab.calibrate(BASE, seed=9)
-    aqmlab.calibrate(BASE, seed=10)
-    left = list(calibration.cache_folder().iterdir())
-    assert len(left) == 2 and second not in left
+
+
+def test_the_cache_keeps_all_loads_of_a_plan_however_many():
+    aqmlab.calibrate(BASE)
+    (first,) = calibration.cache_folder().iterdir()
+    for k in range(2500):
+        (first.parent / f"calibration-{k}.json").write_bytes(first.read_bytes())
+    aqmlab.calibrate(BASE, seed=8)
+    assert len(list(first.parent.iterdir())) == 2502
 
 
 class Steps:

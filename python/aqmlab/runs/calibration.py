@@ -19,7 +19,7 @@ Two choices and their reasons:
 
 Answers are kept in a cache, keyed by everything that matters to them (demands, seed, window, uncongested rate, the
 compiled engine) and by nothing else: every discipline and ECN setting on the same link shares one calibration. Each is
-a file that appears whole or not at all; the cache keeps the ones that were asked for last.
+a file that appears whole or not at all, of some two kilobytes, and stays as long as somebody asks for it now and then.
 """
 
 import contextlib
@@ -65,11 +65,9 @@ stands out from the noise."""
 GOAL = 0.002
 """Relative error at which confirming stops; a fifth of what the self-check allows."""
 
-MOST_KEPT = 2000
-"""Answers in the cache, of some two kilobytes each."""
-
 UNUSED_S = 90 * 24 * 3600.0
-"""Age at which an answer that nobody asked for since is removed: mostly those of engines that are no more."""
+"""Age at which an answer that nobody asked for since is removed: mostly those of engines that are no more. By their
+number none is: a plan of thousands of loads goes on with those that it has found."""
 
 ROUNDS = 3
 """Confirming runs at most; one that misses the goal moves the next along the slope of the fit by what it missed."""
@@ -486,9 +484,7 @@ def _remember(found: Calibration) -> None:
 
 
 def _tidy() -> None:
-    """Removes answers that nobody has asked for in a long time, and beyond a number those asked for longest ago."""
-    entries = [entry for entry in os.scandir(cache_folder()) if entry.name.startswith("calibration-")]
-    newest = sorted(((entry.stat().st_mtime, entry.path) for entry in entries), reverse=True)
-    for position, (asked, path) in enumerate(newest):
-        if position >= MOST_KEPT or time.time() - asked > UNUSED_S:
-            Path(path).unlink(missing_ok=True)
+    """Removes answers that nobody has asked for in a long time."""
+    for entry in os.scandir(cache_folder()):
+        if entry.name.startswith("calibration-") and time.time() - entry.stat().st_mtime > UNUSED_S:
+            Path(entry.path).unlink(missing_ok=True)
