@@ -467,6 +467,12 @@ def test_a_selector_may_find_nothing_of_what_is_known_to_be_left_out():
             '[[grid.cell]]\nat.aqm = "pfifo-24"\nat.ecn = "on"\n[[grid.skip]]',
             "cell.0.at: matches no cell",
         ),
+        ("[[grid.axis]]", 'uncongested_rate = "0mbit"\n[[grid.axis]]', "uncongested_rate: '0mbit': expected a rate above"),
+        (
+            "uncongested = true",
+            'uncongested = true\nuncongested_rate = "0bit"',
+            "value.2 (uncongested).uncongested_rate: '0bit': expected a rate above zero",
+        ),
         ('key = "traffic.0.users"', 'key = "seed"', "axis.2 (users).key: 'seed': all points of a grid run under the same"),
         ("uncongested = true", "seed = 4", "axis.0 (aqm).value.2 (uncongested).seed: 4: all points of a grid run under"),
         ("uncongested = true", "set = { seed = 4 }", "value.2 (uncongested).set.seed: 4: all points of a grid run under"),

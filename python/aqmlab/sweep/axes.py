@@ -220,8 +220,8 @@ def check_no_seed(said: Mapping[str, Any], where: str) -> None:
 
 def check_rate(text: Any, where: str) -> str | None:
     """A rate, or nothing."""
-    if text is not None:
-        units.rate_bps(text, where)
+    if text is not None and units.rate_bps(text, where) <= 0:
+        raise BadInput(f"{where}: {text!r}: expected a rate above zero")
     return None if text is None else str(text)
 
 
