@@ -102,7 +102,7 @@ def changes(given: Any, name: str) -> dict[str, Any]:
 def _says(table: Any, path: Sequence[str], value: Any) -> bool:
     """Whether tables say this of what is below them."""
     for step in path:
-        if isinstance(table, Sequence) and not isinstance(table, str) and step.isdigit() and int(step) < len(table):
+        if isinstance(table, Sequence) and not isinstance(table, str) and step.isdecimal() and int(step) < len(table):
             table = table[int(step)]
         elif isinstance(table, Mapping) and step in table:
             table = table[step]

@@ -294,7 +294,7 @@ def with_key(tree: Tree, key: str, item: Any, origin: str = "<scenario>") -> Tre
 
 
 def _index(entries: Sequence[Any], step: str, key: str, origin: str) -> int:
-    if not step.isdigit() or int(step) >= len(entries):
+    if not (step.isascii() and step.isdecimal()) or int(step) >= len(entries):
         there = f"a number from 0 to {len(entries) - 1}" if len(entries) > 1 else "0, the only one there is"
         raise BadInput(f"{origin}: {key}: {step!r}: expected {there}")
     return int(step)

@@ -26,6 +26,9 @@ def test_keys_reach_into_tables_and_lists():
     assert tree["path"] == {"rtt": "80ms"}
     with pytest.raises(BadInput, match="expected 0, the only one there is"):
         scenario.with_key(tree, "traffic.1.users", 10)
+    for digit in ("²", "٠"):
+        with pytest.raises(BadInput, match=f"traffic.{digit}.users: '{digit}': expected 0, the only one there is"):
+            scenario.with_key(tree, f"traffic.{digit}.users", 10)
     with pytest.raises(BadInput, match="is a value"):
         scenario.with_key(tree, "name.x", 1)
 
