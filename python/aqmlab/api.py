@@ -518,8 +518,8 @@ def _doubt_pairs(found: Comparison) -> None:
         made_by = [(one.result.manifest["version"], one.result.manifest.get("engine_sha256")) for one in (column, base)]
         if made_by[0] != made_by[1] and found.are_paired(column, base):
             doubt(
-                f"{column.name}: is of another engine than {base.name} and is compared with it seed by seed: if the two "
-                "engines draw other demands from a seed, this is wrong; expected results of one engine"
+                f"{column.name}: is of another engine than {base.name} and is compared with it seed by seed, which is "
+                "wrong if the two draw other demands from a seed; expected results of one engine"
             )
 
 

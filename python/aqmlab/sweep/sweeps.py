@@ -302,7 +302,8 @@ def _make(
             for point, task in asked[key]:
                 rows.add(point, task.seed, found.as_asked(task.calibrations, task.is_reference))
     except KeyboardInterrupt:
-        raise Interrupted(f"stopped: {done} of {len(asked)} runs are finished in {folder}; {kept.again(fresh)}") from None
+        said = f"stopped: {done} of {len(asked)} runs are finished in {folder}; {kept.again(fresh)}"
+        raise Interrupted(said) from None
     finally:
         rows.write()
     order = {(point.name, seed): k for k, (point, seed) in enumerate(runs)}
