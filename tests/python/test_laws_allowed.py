@@ -47,7 +47,7 @@ def test_no_verb_runs_code_that_a_scenario_names(link, tmp_path, monkeypatch, ca
     own(tmp_path).write_text("open('ran', 'w')\n" + COUNTS.format(body="pass", how="(compiled=False)"))
     link.write_text(SCENARIO.replace('"pfifo"', '"./mine.py"'))
     (tmp_path / "grid.toml").write_text(
-        'scenario = "link.toml"\n[[grid]]\nname = "n"\n[[grid.axis]]\nname = "s"\nkey = "seed"\nvalues = [1]\n'
+        'scenario = "link.toml"\n[[grid]]\nname = "n"\n[[grid.axis]]\nname = "s"\nkey = "path.rtt"\nvalues = ["9ms"]\n'
     )
     content = (tmp_path / "mine.py").read_text()
     studies.write(tmp_path / "own", studies.STUDY.replace('kind = "pi", qref = "24p"', 'kind = "./mine.py"'))
