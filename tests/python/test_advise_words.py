@@ -417,7 +417,7 @@ def test_a_row_is_of_the_rounds_that_both_have(tmp_path: Path) -> None:
     # The table of all candidates says what it has of each.
     first, today = words.field(found)
     assert cells.bare(first["cells"][1]) == "74" and first["of"] == ["", "7 runs", "", "", ""] == today["of"]
-    (left_out,) = [one for one in words.notes(found) if "leaves out" in one]
+    (left_out,) = [one for one in words.notes(found) if "somebody asked for it under both" in one]
     page = report.write(found, COMMAND, tmp_path / "mine").read_text(encoding="utf-8")
     soup = BeautifulSoup(page, "html.parser")
     assert [small.text for small in soup.find_all("small")] == ["in 6 of 8 rounds", "7 runs", "7 runs"]
@@ -518,6 +518,20 @@ def test_cells_beside_each_other_have_the_same_digits() -> None:
 def test_a_small_shortfall_is_not_rounded_to_none(most: float, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Race, "shortfall", lambda race: most)
     assert words.leads(Race(["a", "b"], (8,))) == said
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ("abc", "after 1 of 8 rounds 3 of 3 are left: c 0.30, b 0.20, a 0.10; "),
+        ("abcd", "after 1 of 8 rounds 4 of 4 are left, the first 3: d 0.40, c 0.30, b 0.20; "),
+    ],
+)
+def test_a_race_under_way_says_that_it_names_not_all_who_are_left(names: str, said: str) -> None:
+    race = Race(list(names), (8,))
+    for place, name in enumerate(names):
+        race.add(name, 0.1 * (place + 1))
+    assert words.so_far(race).startswith(said)
 
 
 @pytest.mark.parametrize(("films", "last"), [((0.0, 0.0), 1.0), ((0.0, 90.0), 80.0)])

@@ -151,7 +151,7 @@ def test_what_failed_is_named_by_what_its_points_have_in_common():
     assert said(*every) == ["all 12 runs: late"]
     (line,) = said(*[each for each in every if each[:2] != ("web/pfifo/90mbit", 1)])
     assert line.startswith("web/pfifo/90mbit, seed 2; all 2 runs of web/pfifo/98mbit; ")
-    assert line.endswith("; and 2 more runs of 1 more points: late")
+    assert line.endswith("; and 2 more runs of 1 more point: late")
     assert failing.points(failing_rows(one, other[1])) == {"web/pi/90mbit": 1, "web/pi/98mbit": 1}
 
 

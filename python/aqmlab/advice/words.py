@@ -51,7 +51,7 @@ def verdict(advice: Advice) -> list[str]:
             f"run for that to be sure: {readable.listed(wide)}."
         )
     if least >= 1:
-        said.append("So few runs say nothing of how far it is below the best: give it more of --rounds.")
+        said.append("So few runs say nothing of how far it is below the best: make more, with --rounds.")
     elif least > 0:
         said.append(f"With 95 % it is at most {_up(least)} below the best of the {number} candidates.")
     else:
@@ -89,6 +89,21 @@ def _against_today(advice: Advice) -> list[str]:
 def _up(bound: float) -> str:
     """An upper bound of a score, rounded up: what is said holds."""
     return f"{math.ceil(bound * 1000 - 1e-9) / 1000:.3f}"
+
+
+def so_far(race: Race) -> str:
+    """Who is left in the race by now, and who leads it."""
+    best = sorted(race.running, key=race.mean, reverse=True)
+    leaders = ", ".join(f"{name} {race.mean(name):.2f}" for name in best[:LEADERS])
+    shown = f", the first {LEADERS}" if len(best) > LEADERS else ""
+    return (
+        f"after {race.rounds} of {race.looks[-1]} rounds {len(best)} of {len(race.names)} are left{shown}: {leaders}; "
+        f"{leads(race)}"
+    )
+
+
+LEADERS = 3
+"""Candidates that a line about a race under way names."""
 
 
 def leads(race: Race) -> str:
@@ -277,8 +292,8 @@ def notes(advice: Advice) -> list[str]:
     rows, said = worth(advice), []
     if any(row["of"] or row["harm_of"] for row in rows):
         said.append(
-            "A row leaves out the rounds in which nobody asked for it under one of its queues. The table of all "
-            "candidates has all runs of each in which somebody did."
+            "A row is of the rounds in which somebody asked for it under both of its queues; in the table of all "
+            "candidates each is of all its runs in which somebody did."
         )
     if advice.has_waited:
         said.append(

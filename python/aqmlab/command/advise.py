@@ -153,13 +153,7 @@ def _provisional(race: Race) -> None:
     """A line for each look, on standard error: who leads, and how sure that is."""
     from aqmlab.advice import words
 
-    best = sorted(race.running, key=race.mean, reverse=True)
-    leaders = ", ".join(f"{name} {race.mean(name):.2f}" for name in best[:3])
-    complain(
-        f"after {race.rounds} of {race.looks[-1]} rounds {len(best)} of {len(race.names)} are left: {leaders}; "
-        f"{words.leads(race)}",
-        0,
-    )
+    complain(words.so_far(race), 0)
 
 
 def _screen(out: Console, found: Advice, checked: Verified | None) -> None:

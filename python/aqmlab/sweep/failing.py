@@ -91,6 +91,6 @@ def _by_point(some: Sequence[Row], rows: Sequence[Row]) -> str:
             said.append(f"{point}, seed{'s' * (len(own) > 1)} {', '.join(map(str, own))}")
         else:
             said.append(f"all {len(own)} runs of {point}")
-    more = sum(map(len, list(seeds.values())[LISTED:]))
-    rest = f"; and {more} more run{'s' * (more > 1)} of {len(seeds) - LISTED} more points" if more else ""
+    more, beyond = sum(map(len, list(seeds.values())[LISTED:])), len(seeds) - LISTED
+    rest = f"; and {more} more run{'s' * (more > 1)} of {beyond} more point{'s' * (beyond > 1)}" if more else ""
     return "; ".join(said) + rest
