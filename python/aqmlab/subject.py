@@ -6,42 +6,57 @@ Nothing is said of a direction in which a block does not run.
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from aqmlab import engine, links, reference, units
 from aqmlab.comparison import Column
 from aqmlab.json_files import Json
+from aqmlab.results import readable
 
 Block = Mapping[str, Any]
 
 
 def of(columns: Sequence[Column]) -> str:
-    """How much of what over which link, of the first column that is no reference; and whether others differ in that."""
+    """How much of what over which link, of the first column that is no reference; and in what of that others differ."""
     congested = [column for column in columns if not column.uncongested] or list(columns)
     first = congested[0]
-    text = _of_column(first)
-    if any(_of_column(other) != text for other in congested[1:]):
-        text += f" That is {first.name}; others differ in link, traffic or window."
-    return text
+    text = f"{_of_links(first)}: {_of_traffic(first)}. {_of_window(first)}."
+    # A load is another share of another link's rate, and the same traffic.
+    each = {
+        "links" if links.are_several(first.result.scenario) else "link": _of_links,
+        "traffic": partial(_of_traffic, has_shares=False),
+        "window": _of_window,
+    }
+    differs = [f"the {what}" for what, said in each.items() if len({said(column) for column in congested}) > 1]
+    return f"{text} That is {first.name}; others differ in {readable.listed(differs)}." if differs else text
 
 
-def _of_column(column: Column) -> str:
-    scenario, live = column.result.scenario, column.result.live
-    said = [] if not live.get("traffic", True) else _merged(blocks(scenario, column.result.calibration))
-    if command := live.get("command"):
-        said.append(f"{shlex.join(command)} on the {live.get('side') or 'left'} side")
-    if not live.get("traffic", True):
-        said.append("none of the scenario's traffic")
-    measured = float(column.result.summary["measured_s"])
-    warmup_s = units.seconds(scenario["warmup"], "warmup")
-    after = f" after {units.say_seconds(warmup_s)} of warm-up" if warmup_s else ""
-    begins = (
+def _of_links(column: Column) -> str:
+    scenario = column.result.scenario
+    return (
         f"Links of {link(scenario)}. Over them"
         if links.are_several(scenario)
         else f"A link of {link(scenario)}. Over it"
     )
-    return f"{begins}: {'; '.join(said)}. {measured:g} s measured{after}."
+
+
+def _of_traffic(column: Column, has_shares: bool = True) -> str:
+    scenario, live = column.result.scenario, column.result.live
+    said = [] if not live.get("traffic", True) else _merged(blocks(scenario, column.result.calibration, has_shares))
+    if command := live.get("command"):
+        said.append(f"{shlex.join(command)} on the {live.get('side') or 'left'} side")
+    if not live.get("traffic", True):
+        said.append("none of the scenario's traffic")
+    return "; ".join(said)
+
+
+def _of_window(column: Column) -> str:
+    measured = float(column.result.summary["measured_s"])
+    warmup_s = units.seconds(column.result.scenario["warmup"], "warmup")
+    after = f" after {units.say_seconds(warmup_s)} of warm-up" if warmup_s else ""
+    return f"{measured:g} s measured{after}"
 
 
 def _merged(texts: Sequence[str]) -> list[str]:
@@ -78,8 +93,10 @@ def _range(rates_bps: Sequence[float]) -> str:
     return units.say_rate(low) if low == high else f"{units.say_rate(low)} to {units.say_rate(high)}"
 
 
-def blocks(scenario: Json, calibrations: Sequence[Json] = ()) -> list[str]:
-    """Each block of traffic: how much of what, which way, what tells its hosts from others', and over which links."""
+def blocks(scenario: Json, calibrations: Sequence[Json] = (), has_shares: bool = True) -> list[str]:
+    """Each block of traffic: how much of what, which way, what tells its hosts from others', and over which links; with
+    the share of their rate that a load is.
+    """
     marks = _told_apart(scenario)
     found = {calibration["traffic"]: calibration for calibration in calibrations}
     said = []
@@ -89,7 +106,7 @@ def blocks(scenario: Json, calibrations: Sequence[Json] = ()) -> list[str]:
             min(links.rates_bps(scenario, name, "scenario")[way] for name in crossed[way])
             for way in range(len(crossed))
         ]
-        text = block(each, (rates[0], rates[1]), found.get(k), marks[k])
+        text = block(each, (rates[0], rates[1]) if has_shares else None, found.get(k), marks[k])
         *others, last = crossed[0]
         over = f"{', '.join(others)} and {last}" if others else last
         said.append(f"{text}, over {over}" if links.are_several(scenario) else text)
@@ -134,8 +151,8 @@ def _is_as_recorded(facts: Block) -> bool:
     return all(key["name"] != "direction" for key in _row(facts)["params"])
 
 
-def block(facts: Block, rates: reference.Rates, calibration: Json | None = None, marks: str = "") -> str:
-    """One block of traffic; `marks` is what tells it from others."""
+def block(facts: Block, rates: reference.Rates | None, calibration: Json | None = None, marks: str = "") -> str:
+    """One block of traffic; `marks` is what tells it from others, `rates` of what a load is a share, if that is said."""
     # Half of the sources run each way, the first of them forward: one alone does not run in reverse.
     is_alone = int(facts.get("flows", facts.get("users", 0))) == 1
     direction = "forward" if is_alone and facts["direction"] == "both" else str(facts["direction"])
@@ -155,8 +172,10 @@ def block(facts: Block, rates: reference.Rates, calibration: Json | None = None,
 _WAYS = {"forward": "forward", "reverse": "in reverse", "both": "in both directions"}
 
 
-def _load(load_bps: float, direction: str, rates: reference.Rates) -> str:
+def _load(load_bps: float, direction: str, rates: reference.Rates | None) -> str:
     """A load is that of one direction: where it is offered in both, it is offered twice."""
+    if rates is None:
+        return f"{units.say_rate(load_bps)}{' each way on average' if direction == 'both' else ''}"
     shares = [f"{100 * load_bps / rate:.3g} %" for rate in reference.in_direction(rates, direction)]
     if direction != "both":
         return f"{units.say_rate(load_bps)} ({shares[0]} of the rate {_WAYS[direction]})"
@@ -212,7 +231,12 @@ def _rate(written: str) -> str:
 
 def _frequency(written: str) -> str:
     found = units.quantity(str(written))
-    return str(written) if found is None else f"{found[0]:,.6g}"
+    return str(written) if found is None else _short(found[0])
+
+
+def _short(number: float) -> str:
+    """Three digits, but all of a whole part: `0.267`, `1,480`."""
+    return f"{number:,.0f}" if abs(number) >= 999.5 else f"{number:.3g}"
 
 
 def _files(facts: Any) -> str:
@@ -226,7 +250,8 @@ def _file(facts: Any) -> str:
     return Path(facts["file"]).name.removeprefix(f"{facts.get('sha256', '')[:12]}-")
 
 
-_SIZES = (("GiB", 1024.0**3), ("MiB", 1024.0**2), ("KiB", 1024.0))
+_SIZES = (("GiB", 1024.0**3, 1), ("MiB", 1024.0**2, 1), ("KiB", 1024.0, 10))
+"""Units of sizes, and from how many of it on each is used: whole bytes are said as long as they can be read."""
 
 
 def _drawn(value: Any) -> str:
@@ -243,8 +268,8 @@ def _drawn(value: Any) -> str:
     if unit == "s":
         return units.say_seconds(number)
     if unit == "bytes":
-        name, size = next(((name, size) for name, size in _SIZES if number >= 10 * size), ("bytes", 1.0))
-        return f"{number / size:.3g} {name}" if size > 1 else f"{number:,.6g} {name}"
+        name, size = next(((name, size) for name, size, least in _SIZES if number >= least * size), ("bytes", 1.0))
+        return f"{_short(number / size)} {name}" if size > 1 else f"{number:,.6g} {name}"
     return str(value)
 
 

@@ -127,6 +127,18 @@ def test_a_block_is_named_with_its_amount_and_direction(name, compiled):
             {"kind": "poisson", "arrivals": "1hz", "request": "0b", "size": {"pareto": {"mean": "20kb", "shape": 1.5}}},
             "transfers at random times (1 a second, pareto sizes, scale 6,826.67 bytes, shape 1.5) forward",
         ),
+        (
+            {
+                "kind": "poisson",
+                "arrivals": "0.266667hz",
+                "size": {"lognormal": {"median": "1mb", "sigma": 1.0}},
+            },
+            "exchanges at random times (0.267 a second, lognormal sizes, median 1 MiB, sigma 1.0) forward",
+        ),
+        (
+            {"kind": "poisson", "arrivals": "1234.5hz", "size": "1020kb"},
+            "exchanges at random times (1,234 a second, 1,020 KiB) forward",
+        ),
     ],
 )
 def test_what_a_block_says_besides(block, expected, compiled):
@@ -216,12 +228,21 @@ def test_recorded_connections_are_as_far_away_as_they_were(compiled):
     assert recorded.endswith("forward (RTT 9 ms)") and bulk.endswith("(RTT 50 ms)")
 
 
-def test_columns_of_other_links_are_told_apart(tmp_path):
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ('"link.rate" = "200mbit"', "the link"),
+        ('"traffic.0.start" = "1s"', ""),
+        # As many users as offer that load in another window are others.
+        ('"warmup" = "1s"', "the traffic and the window"),
+    ],
+)
+def test_columns_of_other_links_are_told_apart(changes, said, tmp_path):
     path = tmp_path / "two.toml"
-    path.write_text(BASE + '[[variant]]\nname = "a"\n[[variant]]\nname = "b"\nset = { "link.rate" = "200mbit" }\n')
-    said = subject.of(aqmlab.compare(path).columns)
-    assert said.startswith("A link of 100 Mb/s each way. Over it: ")
-    assert said.endswith(" That is a; others differ in link, traffic or window.")
+    path.write_text(BASE + f'[[variant]]\nname = "a"\n[[variant]]\nname = "b"\nset = {{ {changes} }}\n')
+    text = subject.of(aqmlab.compare(path).columns)
+    assert text.startswith("A link of 100 Mb/s each way. Over it: ")
+    assert text.endswith(f" That is a; others differ in {said}." if said else " of warm-up.")
 
 
 class Column:

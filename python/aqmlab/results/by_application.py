@@ -314,7 +314,7 @@ APPLICATIONS = (
         "Games: the delay below which 99 % of a flow's packets stay; a lost packet counts as one second.",
     ),
     Application("downloads", "Downloads", GOODPUT, _flows, _none, "", 1, ("goodput_bps",)),
-    Application("backups", "Backups", GOODPUT, _flows, _none, "", 1, ("goodput_bps",)),
+    Application("backups", "Uploads (backups)", GOODPUT, _flows, _none, "", 1, ("goodput_bps",)),
 )
 
 TABLES = {
