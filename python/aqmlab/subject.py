@@ -152,7 +152,7 @@ def _is_as_recorded(facts: Block) -> bool:
 
 
 def block(facts: Block, rates: reference.Rates | None, calibration: Json | None = None, marks: str = "") -> str:
-    """One block of traffic; `marks` is what tells it from others, `rates` of what a load is a share, if that is said."""
+    """One block of traffic; `marks` is what tells it from others, `rates` those of which a load is a share, if any."""
     # Half of the sources run each way, the first of them forward: one alone does not run in reverse.
     is_alone = int(facts.get("flows", facts.get("users", 0))) == 1
     direction = "forward" if is_alone and facts["direction"] == "both" else str(facts["direction"])

@@ -373,6 +373,24 @@ def test_numbers_are_cut_between_words_and_not_in_brackets(room, said):
     assert found == said and len(found) <= room
 
 
+REMARK = "8 of 20 numbers asked; the window was too short to tell whether it is settled in 39 of 40 runs"
+
+
+@pytest.mark.parametrize(
+    ("room", "said"),
+    [
+        (43, f"{REMARK}: TD, 16: 8.597 ± 0.048 Mb/s …"),
+        (83, f"{REMARK}: TD, 16: 8.597 ± 0.048 Mb/s …"),
+        (98, f"{REMARK} …"),
+        (20, "8 of 20 numbers asked; the window was too short to tell whether it is …"),
+    ],
+)
+def test_why_a_claim_is_as_it_is_has_lines_of_its_own(room, said):
+    number = f"{REMARK}: TD, 16: 8.597 ± 0.048 Mb/s (too short to tell whether it is settled in 5 of 5 runs); TD, 32: 9"
+    assert study_command._in_lines(number, room, REMARK) == said
+    assert study_command._in_lines("TD: 8.597 ± 0.048 Mb/s", 30, "") == "TD: 8.597 ± 0.048 Mb/s"
+
+
 def test_a_study_may_be_asked_with_other_settings(folder, here, capsys):
     words = ["study", "tiny", "--quick", "--set", "path.access_rate=50mbit", "--set", "traffic.0.users=1000"]
     assert cli.invoke(words) in (0, 1)

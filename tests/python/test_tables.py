@@ -2,6 +2,7 @@
 
 import io
 import re
+import textwrap
 
 import pytest
 from rich.console import Console
@@ -49,3 +50,24 @@ def test_what_is_no_terminal_has_the_whole_table():
     said = shown(80, is_terminal=False)
     assert len(re.findall(r"^ ─+ *$", said, re.MULTILINE)) == 1 and all(name in said for name in NAMES)
     assert max(map(len, said.splitlines())) > 200
+
+
+SENTENCE = "too short to tell whether it is settled: exchanges under way; see /a/path/of-some"
+
+
+@pytest.mark.parametrize("width", [30, 80, 120])
+def test_sentences_break_between_words_on_a_terminal_and_nowhere_else(width):
+    def said(show, is_terminal):
+        out = Console(file=io.StringIO(), width=width, force_terminal=is_terminal, color_system=None, **terminal.PLAIN)
+        show(out)
+        return out.file.getvalue().splitlines()
+
+    for show, head in (
+        (lambda out: tables.sentence(out, SENTENCE, "dim"), ""),
+        (lambda out: tables.item(out, "  right   ", SENTENCE), "  right   "),
+    ):
+        lines = said(show, is_terminal=True)
+        assert max(map(len, lines)) <= width and len(lines) == len(textwrap.wrap(SENTENCE, width - len(head)))
+        assert lines[0].startswith(head) and all(line.startswith(" " * len(head)) for line in lines[1:])
+        assert " ".join(line[len(head) :].strip() for line in lines) == SENTENCE
+        assert said(show, is_terminal=False) == [f"{head}{SENTENCE}"]

@@ -158,13 +158,15 @@ def _provisional(race: Race) -> None:
 
 def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
     from aqmlab.advice import cells, lines, words
-    from aqmlab.command.tables import short_table, show
+    from aqmlab.command.tables import sentence, short_table, show
 
-    out.print(words.link(found.question), style="bold", soft_wrap=True)
-    for sentence in (*words.verdict(found), *words.captured(found.question)):
-        out.print(sentence)
-    for line in words.going_on(found, ["aqmlab", *sys.argv[1:]]):
-        out.print(line, soft_wrap=True)
+    sentence(out, words.link(found.question), "bold")
+    for said in (*words.verdict(found), *words.captured(found.question)):
+        out.print(said)
+    if more := words.going_on(found, ["aqmlab", *sys.argv[1:]]):
+        said, command = more
+        sentence(out, said)
+        out.print(command, soft_wrap=True)
     out.print()
     table = short_table()
     wrong, is_other = words.wrong_head(found), found.first.settings is not None
@@ -182,8 +184,8 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
         harm = [f"{row['harm']} {marks[row['harm_judged']]}{_below(row['harm_of'], '  ')}"] if wrong else []
         table.add_row(f"{row['title']}{_below(row['of'])}", row["today"], *other, *harm)
     show(out, table)
-    for sentence in words.notes(found):
-        out.print(sentence)
+    for said in words.notes(found):
+        out.print(said)
     out.print()
     table = short_table()
     for head in ("candidate", "score", "runs", ""):
@@ -199,8 +201,8 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
     out.print(words.states(found))
     if checked is not None:
         _witnesses(out, checked)
-    for sentence in (*words.cost(found), words.granted(found)):
-        out.print(sentence)
+    for said in (*words.cost(found), words.granted(found)):
+        out.print(said)
     out.print()
     written = lines.of(found.question, found.first)
     out.print(written, soft_wrap=True)

@@ -177,30 +177,23 @@ def show(out: Console, found: Json) -> None:
     for field in known.fields(found) if form is template.DISCIPLINES else []:
         name, count = evaluation["subject"]["name"], len(field.standings)
         if not field.place(name):
-            out.print(Text(f"{field.section}, {field.case}: no packet of it left the link, so it has no delay."))
+            tables.sentence(out, f"{field.section}, {field.case}: no packet of it left the link, so it has no delay.")
             continue
         first, last = field.places(name)
         place = f"number {field.place(name)} of {count} by mean delay, the shortest first"
         told = "" if first == last else f" ({first} to {last}, as far as these runs tell)"
         said = f"{field.section}, {field.case}: {place}{told}."
-        out.print(Text(said), soft_wrap=True)
+        tables.sentence(out, said)
     own = "; own: the section's third number" if form is template.CONTROLLERS else ""
     open_ones = [question for question in evaluation["questions"] if not question["answer"]]
     if open_ones:
-        out.print(
-            Text(
-                f"Unanswered, for the author: {', '.join(one['id'] for one in open_ones)} (--answers).", style="yellow"
-            ),
-            soft_wrap=True,
-        )
-    out.print(
-        Text(
-            f"Goodput, mean queueing delay{own}. In how many cases less (<), more (>) or undecided (?) beside "
-            f"{baseline}. "
-            f"{found['runs']:,} runs, {found['runs_kept']:,} kept from before.",
-            style="dim",
-        ),
-        soft_wrap=True,
+        asked = ", ".join(one["id"] for one in open_ones)
+        tables.sentence(out, f"Unanswered, for the author: {asked} (--answers).", "yellow")
+    tables.sentence(
+        out,
+        f"Goodput, mean queueing delay{own}. In how many cases less (<), more (>) or undecided (?) beside {baseline}. "
+        f"{found['runs']:,} runs, {found['runs_kept']:,} kept from before.",
+        "dim",
     )
 
 

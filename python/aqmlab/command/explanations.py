@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aqmlab import units
-from aqmlab.command.tables import short_table, show
+from aqmlab.command.tables import sentence, short_table, show
 
 if TYPE_CHECKING:
     from aqmlab.explained import WorkedOut
@@ -197,7 +197,7 @@ def quantities(out: Console, rows: Sequence[Row]) -> None:
                 share = up_to[key]["of_bytes"]
                 carry = "" if share is None else f" and have {_percent(share)} of the bytes"
                 parts.append(f"{_percent(up_to[key]['of_values'])} are up to {size}{carry}")
-            out.print(Text(f"{row['name']}: {'; '.join(parts)}", style="dim"), soft_wrap=True)
+            sentence(out, f"{row['name']}: {'; '.join(parts)}", "dim")
 
 
 def _percent(share: float) -> str:
@@ -240,10 +240,10 @@ def converted(out: Console, found: Converted) -> None:
         markup=False,
         soft_wrap=True,
     )
-    out.print(
+    sentence(
+        out,
         f"{count['initiator_bytes']} B from initiators, {count['acceptor_bytes']} B from acceptors; "
         f"{count['unfinished']} connections whose end is missing",
-        soft_wrap=True,
     )
     left = [
         f"{count[key]} {text}"
@@ -256,7 +256,7 @@ def converted(out: Console, found: Converted) -> None:
         if count[key] != "0"
     ]
     if left:
-        out.print(Text(f"Left out: connections {', '.join(left)}.", style="dim"), soft_wrap=True)
+        sentence(out, f"Left out: connections {', '.join(left)}.", "dim")
     odd = [
         f"{count[key]} {text}"
         for key, text in (
@@ -268,7 +268,7 @@ def converted(out: Console, found: Converted) -> None:
         if count[key] != "0"
     ]
     if odd:
-        out.print(Text(f"In the capture: {', '.join(odd)}.", style="dim"), soft_wrap=True)
+        sentence(out, f"In the capture: {', '.join(odd)}.", "dim")
 
 
 def _head(row: Row) -> Text:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from aqmlab.command.verbs import AsJson, complain, print_json
+
+if TYPE_CHECKING:
+    from aqmlab.runs.law_check import Checked
 
 
 def add_to(app: typer.Typer) -> None:
@@ -36,15 +39,25 @@ def check(
     if as_json:
         print_json(found.as_dict())
     else:
-        print(f"{found.name} ({found.path}): {found.how}{f', {found.built_with}' if found.built_with else ''}")
-        for line in found.kept:
-            print(f"  right   {line}")
-        for line in found.remarks:
-            print(f"  remark  {line}")
-        if found.decision_ns is not None:
-            cost = f"{found.decision_ns:,.0f} ns of processor time"
-            print(f"  cost    {cost} a packet that arrives or leaves, beyond drop-tail")
-        for line in found.story:
-            print(f"  then    {line}")
+        _show(found)
     if found.problem:
         raise typer.Exit(complain(found.problem, 1))
+
+
+def _show(found: Checked) -> None:
+    """A line each: what is right, what is to be said, what it costs, and the last packets before something is wrong."""
+    from aqmlab.command import terminal
+    from aqmlab.command.tables import item, sentence
+
+    out = terminal.console()
+    by = f", {found.built_with}" if found.built_with else ""
+    sentence(out, f"{found.name} ({found.path}): {found.how}{by}")
+    for line in found.kept:
+        item(out, "  right   ", line)
+    for line in found.remarks:
+        item(out, "  remark  ", line)
+    if found.decision_ns is not None:
+        cost = f"{found.decision_ns:,.0f} ns of processor time"
+        item(out, "  cost    ", f"{cost} a packet that arrives or leaves, beyond drop-tail")
+    for line in found.story:
+        item(out, "  then    ", line)

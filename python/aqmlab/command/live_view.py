@@ -20,6 +20,7 @@ from rich.text import Text
 
 from aqmlab import links, units
 from aqmlab.bars import Bars
+from aqmlab.command.tables import sentence
 from aqmlab.links import WAYS
 from aqmlab.progress import Size, Unseen, clock_text
 
@@ -92,7 +93,7 @@ class _Shown(Unseen):
         """Hears remarks before the first run."""
         for remark in remarks:
             shown = remark if len(remark) <= REMARK_WIDTH else f"{remark[: REMARK_WIDTH - 1].rsplit(',', 1)[0]}, …"
-            self._console.print(Text.assemble(("note: ", "yellow"), shown), soft_wrap=True)
+            sentence(self._console, Text.assemble(("note: ", "yellow"), shown))
 
     def expect(self, runs: int, size: Size) -> None:
         """Hears that runs are coming."""

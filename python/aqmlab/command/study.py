@@ -6,6 +6,7 @@ Exit codes: 1 where a claim comes out otherwise than `claims.toml` says, or a ru
 from __future__ import annotations
 
 import contextlib
+import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -42,8 +43,9 @@ if TYPE_CHECKING:
     from aqmlab.study.definition import Study
     from aqmlab.study.runs import Finished
 
-BETWEEN, LEAST = 2, 20
-"""Of the table of claims: spaces between columns, and what its numbers have at least."""
+BETWEEN, LEAST, MOST_LINES = 2, 20, 4
+"""Of the table of claims: spaces between columns, and the columns of the screen that its numbers have at least, and the
+lines at most."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -193,31 +195,29 @@ def _claims(out: Console, one: Finished) -> None:
     from rich.text import Text
 
     from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN
+    from aqmlab.command.tables import sentence
 
     styles = {HOLDS: "green", FAILS: "bold red", OPEN: "yellow", NOT_RUN: "dim"}
     facts = one.found
-    table = Table(
-        title=f"{facts['id']}: {facts['title']}",
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        pad_edge=False,
-        show_header=False,
-    )
+    sentence(out, f"{facts['id']}: {facts['title']}", "bold")
+    table = Table(box=None, pad_edge=False, show_header=False)
     rows = [
         (claim["id"], claim["called"] + ("" if claim["as_known"] else f" (known: {claim['known_outcome']})"), claim)
         for claim in facts["claims"]
         if claim["verdict"] != NOT_RUN
     ]
-    # Numbers that are too long for the line of a claim are left out; the page has them in full.
+    # What is to be known of a claim stands there, below one another; numbers that are too long for these lines are left
+    # out. The page has them in full.
     widths = [max((len(row[position]) for row in rows), default=0) for position in (0, 1)]
     for width in widths:
         table.add_column(no_wrap=True, min_width=width)
     room = max(out.width - sum(widths) - 2 * BETWEEN, LEAST)
-    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for name, verdict, claim in rows:
-        table.add_row(name, Text(verdict, style=styles[claim["verdict"]]), _beginning(claim["number"], room))
-    out.print(table)
+        said = _in_lines(claim["number"], room, claim["remark"])
+        table.add_row(name, Text(verdict, style=styles[claim["verdict"]]), said)
+    if rows:
+        out.print(table)
     if unrun := len(facts["claims"]) - len(rows):
         out.print(Text(f"{'and ' if rows else ''}{unrun} {NOT_RUN}", style=styles[NOT_RUN]))
     effort = (
@@ -225,10 +225,23 @@ def _claims(out: Console, one: Finished) -> None:
         f"{units.say_hours(facts['simulated_h'])} simulated in {units.say_hours(facts['cpu_h'])} of processor time, "
         f"{facts['peak_rss_bytes'] / 2**20:,.0f} MiB at most in a run"
     )
-    out.print(Text(effort, style="dim"), soft_wrap=True)
+    sentence(out, effort, "dim")
     if facts["profile"]["says"]:
-        out.print(Text(" ".join(facts["profile"]["says"].split()), style="dim"), soft_wrap=True)
+        sentence(out, " ".join(facts["profile"]["says"].split()), "dim")
     out.print()
+
+
+def _in_lines(text: str, room: int, remark: str) -> str:
+    """As much of a text as its remark, with which it begins, has lines of such a room, and one line at least."""
+    lines = min(max(len(_lines(remark, room)), 1), MOST_LINES)
+    length = lines * room
+    while len(_lines(said := _beginning(text, length), room)) > lines:
+        length = len(said) - 1
+    return said
+
+
+def _lines(text: str, room: int) -> list[str]:
+    return textwrap.wrap(text, room, break_on_hyphens=False)
 
 
 def _beginning(text: str, room: int) -> str:

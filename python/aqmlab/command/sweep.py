@@ -141,7 +141,6 @@ def _folder(name: str, resume: bool) -> Path:
 
 def show(out: Console, found: Finished) -> None:
     """A line a point, means over its seeds; how far its loads may be trusted; and what the runs took."""
-    from rich.text import Text
 
     from aqmlab.command import tables
     from aqmlab.results import ways
@@ -168,11 +167,11 @@ def show(out: Console, found: Finished) -> None:
     if failed:
         count = sum(failed.values())
         said = f"{count} run{'s' * (count > 1)} of the points with {MARK} failed a self-check."
-        out.print(Text(f"{said} Column self_checks_failed of {found.table.name} has which.", style="yellow"))
+        tables.sentence(out, f"{said} Column self_checks_failed of {found.table.name} has which.", "yellow")
     for line in _few(failing.findings(found.rows, sweep.points), found):
-        out.print(Text(f"{line}.", style="yellow"), soft_wrap=True)
+        tables.sentence(out, f"{line}.", "yellow")
     if line := offered.off_said(found.facts.get("offered")):
-        out.print(Text(line, style="yellow"), soft_wrap=True)
+        tables.sentence(out, line, "yellow")
     out.print(_effort(found), style="dim")
     if found.rows:
         out.print(f"\nRows in {found.table}", markup=False, soft_wrap=True)

@@ -1,4 +1,5 @@
-"""Tables on a terminal: one that is wider than the screen comes as several, one below the other."""
+"""Tables and sentences on a terminal: a table that is wider than the screen comes as several, one below the other, and
+words are not cut at its edge."""
 
 from __future__ import annotations
 
@@ -20,6 +21,26 @@ def short_table(title: str | None = None) -> Table:
     return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
 
 
+def sentence(out: Console, said: str | Text, style: str = "") -> None:
+    """Prints prose: lines of whole words on a terminal, and one line elsewhere, where lines are searched.
+
+    Paths and commands are printed as they are, so that they can be taken from the screen.
+    """
+    out.print(Text(said) if isinstance(said, str) else said, style=style, soft_wrap=not out.is_terminal)
+
+
+def item(out: Console, head: str, said: str) -> None:
+    """Prints some words behind a head, below which none of them stand on a terminal."""
+    if not out.is_terminal:
+        sentence(out, f"{head}{said}")
+        return
+    grid = Table.grid()
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(head, said)
+    out.print(grid)
+
+
 def show(out: Console, table: Table, names: int = 1) -> None:
     """Prints a table of which nothing is cut off.
 
@@ -27,7 +48,7 @@ def show(out: Console, table: Table, names: int = 1) -> None:
     others as fit. What is no terminal has no width.
     """
     if table.title:
-        out.print(Text(str(table.title), style="bold"), soft_wrap=not out.is_terminal)
+        sentence(out, str(table.title), "bold")
     plain = copy(table)
     plain.title = None
     width = _width(out, plain)

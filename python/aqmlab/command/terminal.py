@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aqmlab import links, units
-from aqmlab.command.tables import has_widths, short_table, show
+from aqmlab.command.tables import has_widths, sentence, short_table, show
 from aqmlab.results import readable, ways
 
 if TYPE_CHECKING:  # results take a second to load, and a list of disciplines shows none
@@ -54,7 +54,7 @@ def result(out: Console, found: Result) -> None:
         _links(out, title, [("", found)])
     else:
         show(out, _link(title, summary, widths))
-    _exchanges(out, summary, widths)
+    _exchanges(out, found)
     figures = transport.shown([found])
     if figures:
         table = short_table()
@@ -69,7 +69,7 @@ def result(out: Console, found: Result) -> None:
         show(out, _part(part, column))
     findings(out, findings_of([(found.name, found)]))
     if found.live:
-        out.print(Text(_how_late(found), style="dim"), soft_wrap=True)
+        sentence(out, _how_late(found), "dim")
         if inside := readable.program(found):
             out.print(Text(inside, style="dim"), soft_wrap=True)
     voids(out, [(found.name, found.void)])
@@ -139,16 +139,17 @@ def _link(title: str, summary: Json, widths: Json) -> Table:
     return table
 
 
-def _exchanges(out: Console, summary: Json, widths: Json) -> None:
-    exchanges, spread = summary["exchanges"], widths.get("exchanges", {})
+def _exchanges(out: Console, found: Result) -> None:
+    """How long they took is read off the table of all, as on pages, where the summary has three digits."""
+    exchanges, spread = found.summary["exchanges"], found.summary.get("half_width_95", {}).get("exchanges", {})
     if exchanges["completed"]:
         table = short_table()
         for title in ("exchanges\n", "median\nms", "90 %\nms", "99 %\nms", "in 0.5 s\n%", "in 2 s\n%"):
             table.add_column(title, justify="right")
-        times, around = exchanges["response_time_s"], spread.get("response_time_s", {})
+        times = [found.estimate(key) for key in ("p50", "p90", "p99")]
         table.add_row(
             _number(exchanges["completed"], spread.get("completed"), "count"),
-            *(_number(times[key], around.get(key), "s") for key in ("p50", "p90", "p99")),
+            *(_number(one.value, one.half_width if len(found.runs) > 1 else None, "s") for one in times),
             *(_number(exchanges[key], spread.get(key), "share") for key in ("share_under_500ms", "share_under_2s")),
         )
         show(out, table, names=0)
@@ -169,14 +170,14 @@ def _how_late(found: Result) -> str:
 def findings(out: Console, lines: Sequence[str]) -> None:
     """What is to be known of a run before its figures are believed to be the link's."""
     for line in lines:
-        out.print(Text(f"{line}.", style="yellow"), soft_wrap=True)
+        sentence(out, f"{line}.", "yellow")
 
 
 def voids(out: Console, found: Sequence[tuple[str, str | None]]) -> None:
     """Which live runs do not count, and why."""
     for name, reason in found:
         if reason:
-            out.print(Text.assemble((f"{name} is void: ", "bold red"), reason), soft_wrap=True)
+            sentence(out, Text.assemble((f"{name} is void: ", "bold red"), reason))
 
 
 def unsettled(out: Console, found: Sequence[tuple[str, Result]]) -> None:
@@ -185,7 +186,7 @@ def unsettled(out: Console, found: Sequence[tuple[str, Result]]) -> None:
 
     for name, one in found:
         if words := settled.said(one.settled):
-            out.print(Text.assemble((f"{name}: ", "yellow"), words), soft_wrap=True)
+            sentence(out, Text.assemble((f"{name}: ", "yellow"), words))
 
 
 def _number(value: float | None, width: float | None, unit: str) -> str:
@@ -219,7 +220,7 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
     if several:
         tables += _links(out, "Each link", [(column.label, column.result) for column in found.columns])
     if figures := transport.shown([column.result for column in found.columns]):
-        table = short_table()
+        table = short_table("Hosts")
         table.add_column("", no_wrap=True)
         for figure in figures:
             table.add_column(figure.heading, justify="right", no_wrap=True)
@@ -348,9 +349,7 @@ def verdicts(out: Console, found: Sequence[Claim]) -> None:
         known = [claim.at_full_scale["verdict"] for claim in here if claim.at_full_scale is not None]
         full = [f"{known.count(v)} {v}" for v in dict.fromkeys(known)]
         at = f"; at the published scale, of these: {', '.join(full)}" if full else ""
-        out.print(
-            Text(f"{len(here)} cannot be decided here, where runs are not known to be settled{at}."), soft_wrap=True
-        )
+        sentence(out, f"{len(here)} cannot be decided here, where runs are not known to be settled{at}.")
 
 
 def calibrations(out: Console, found: Sequence[Calibration]) -> None:

@@ -60,6 +60,7 @@ def show(
 ) -> None:
     """Show a kernel of virtual time: where it is, its version, what it was built with; and the names of the others."""
     from aqmlab.command import terminal
+    from aqmlab.command.tables import sentence
     from aqmlab.live import kernel
 
     found = kernel.needed(name)
@@ -70,13 +71,13 @@ def show(
     built = f", built {found.built} in {found.seconds:.0f} s from {found.source}" if found.built else ""
     out.print(f"{found.path}: Linux {found.release}{built}", markup=False, soft_wrap=True)
     if found.changes:
-        out.print(f"changed: {'; '.join(found.changes)}", markup=False, soft_wrap=True)
+        sentence(out, f"changed: {'; '.join(found.changes)}")
     for title, prefix in (("queue disciplines", "NET_SCH_"), ("congestion controllers", "TCP_CONG_")):
         names = [name.removeprefix(prefix).lower() for name in found.options if name.startswith(prefix)]
         if names:
-            out.print(f"{title}: {', '.join(names)}", markup=False, soft_wrap=True)
+            sentence(out, f"{title}: {', '.join(names)}")
     if others := [one for one in kernel.names() if one != found.name]:
-        out.print(f"kernels with names: {', '.join(others)}", markup=False, soft_wrap=True)
+        sentence(out, f"kernels with names: {', '.join(others)}")
 
 
 def examine(
