@@ -123,7 +123,7 @@ def run(
     _judge(found.manifest["self_checks"])
 
 
-@app.command()
+@app.command(short_help="Run a scenario between real TCP stacks.")
 def live(
     scenario_file: Annotated[str, typer.Argument(metavar="SCENARIO.toml")],
     command: Annotated[
@@ -305,7 +305,7 @@ def compare(
     )
 
 
-@app.command()
+@app.command(short_help="Find the population that offers a load.")
 def calibrate(
     scenario_file: Annotated[str, typer.Argument(metavar="SCENARIO.toml")],
     seed: Seed = None,
@@ -342,7 +342,7 @@ def calibrate(
     _judge([dict(checks.of_load(one.as_dict()).as_dict(), run=f"traffic.{one.traffic}") for one in found])
 
 
-@app.command()
+@app.command(short_help="Record who asks for how much when, to be replayed.")
 def record(
     scenario_file: Annotated[str, typer.Argument(metavar="SCENARIO.toml")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The file of demands to write.", metavar="FILE.csv")],

@@ -41,6 +41,11 @@ def test_the_command_reference_is_current():
     assert command_reference.PAGE.read_text(encoding="utf-8") == command_reference.page(), "make man writes it anew"
 
 
+def test_what_a_verb_does_is_said_whole_in_a_line():
+    lines = re.findall(r"^\* `[a-z]+`: .*$", command_reference.PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(lines) > 20 and [line for line in lines if not line.endswith(".") or line.endswith("...")] == []
+
+
 def test_the_manual_page_is_current(tmp_path):
     there = command_reference.MANUAL.read_text(encoding="utf-8")
     assert there == command_reference.manual(tmp_path), "make man writes it anew"

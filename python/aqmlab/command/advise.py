@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Makes it a verb of `app`."""
-    app.command(name="advise")(advise)
+    app.command(name="advise", short_help="Say which discipline a link should have.")(advise)
 
 
 def advise(

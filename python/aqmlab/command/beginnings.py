@@ -72,7 +72,7 @@ def _first(path: Path) -> str:
 
 def add_to(app: typer.Typer) -> None:
     """Adds the verb."""
-    app.command("new")(new)
+    app.command("new", short_help="Write an example to begin with.")(new)
 
 
 def complete(incomplete: str) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Makes it a verb of `app`."""
-    app.command(name="capture")(capture)
+    app.command(name="capture", short_help="Work a live run's figures out from its packets alone.")(capture)
 
 
 def capture(

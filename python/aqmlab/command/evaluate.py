@@ -43,7 +43,7 @@ MARKS = {"less": "<", "more": ">", "undecided": "?"}
 
 def add_to(app: typer.Typer) -> None:
     """Adds the verb."""
-    app.command("evaluate")(evaluate)
+    app.command("evaluate", short_help="Evaluate a discipline or a controller as an RFC asks.")(evaluate)
 
 
 def evaluate(

@@ -19,8 +19,8 @@ from aqmlab.laws import brought, forms
 
 def add_to(app: typer.Typer) -> None:
     """Makes them verbs of `app`."""
-    app.command("list")(list_what_there_is)
-    app.command()(explain)
+    app.command("list", short_help="List disciplines, stacks, controllers, models, measures.")(list_what_there_is)
+    app.command(short_help="Explain a discipline, stack, controller, model or measure.")(explain)
 
 
 def _disciplines() -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from aqmlab.command.verbs import AsJson, print_json
 
 def add_to(app: typer.Typer) -> None:
     """Makes it a verb of `app`."""
-    app.command("figures")(write)
+    app.command("figures", short_help="Draw the figures of a result for a paper.")(write)
 
 
 def write(

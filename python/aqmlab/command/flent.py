@@ -12,7 +12,7 @@ from aqmlab.command.verbs import AsJson, print_json
 
 def add_to(app: typer.Typer) -> None:
     """Makes it a verb of `app`."""
-    app.command("flent")(flent)
+    app.command("flent", short_help="Write a run as a data file of flent.")(flent)
 
 
 def flent(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Makes it a verb of `app`."""
-    app.command()(check)
+    app.command(short_help="Put a law or a discipline of your own to the test.")(check)
 
 
 def check(

@@ -13,7 +13,7 @@ from aqmlab.command.verbs import AsJson, print_json
 
 def add_to(app: typer.Typer) -> None:
     """Makes it a verb of `app`."""
-    app.command("report")(report)
+    app.command("report", short_help="Write a page of a result, with its figures.")(report)
 
 
 def report(

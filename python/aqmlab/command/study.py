@@ -50,7 +50,7 @@ lines at most."""
 
 def add_to(app: typer.Typer) -> None:
     """Adds the verb."""
-    app.command("study")(study)
+    app.command("study", short_help="Run a published study and check its claims.")(study)
 
 
 def study(

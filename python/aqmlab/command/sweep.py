@@ -64,7 +64,7 @@ MARK = "!"
 
 def add_to(app: typer.Typer) -> None:
     """Makes it a verb of `app`."""
-    app.command("sweep")(sweep)
+    app.command("sweep", short_help="Run a scenario at every point of a grid.")(sweep)
 
 
 def sweep(

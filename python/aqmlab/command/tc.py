@@ -13,7 +13,7 @@ from aqmlab.tc.lines import PARTS
 
 def add_to(app: typer.Typer) -> None:
     """Makes it a verb of `app`."""
-    app.command(name="tc")(tc)
+    app.command(name="tc", short_help="Write the tc lines of a scenario, or read tc's output.")(tc)
 
 
 def tc(

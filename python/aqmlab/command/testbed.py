@@ -16,11 +16,11 @@ kernels = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Build o
 def add_to(app: typer.Typer) -> None:
     """Adds the verbs."""
     app.add_typer(kernels, name="kernel")
-    app.command("doctor")(examine)
-    app.command("shell")(prompt)
+    app.command("doctor", short_help="Say what this machine can run live.")(examine)
+    app.command("shell", short_help="Open a prompt on one side of a scenario's link.")(prompt)
 
 
-@kernels.command("build")
+@kernels.command("build", short_help="Build Linux as a program with virtual time.")
 def build(
     source: Annotated[
         Path | None,
@@ -54,7 +54,7 @@ def build(
         say(f"to use it: export {kernel.VARIABLE}={found.path}")
 
 
-@kernels.command("show")
+@kernels.command("show", short_help="Show a kernel of virtual time.")
 def show(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default=False)] = None, as_json: AsJson = False
 ) -> None:

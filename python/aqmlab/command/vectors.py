@@ -12,7 +12,7 @@ from aqmlab.command.verbs import AsJson, print_json
 
 def add_to(app: typer.Typer) -> None:
     """Makes it a verb of `app`."""
-    app.command("vectors")(vectors)
+    app.command("vectors", short_help="Write connection vectors of a packet capture.")(vectors)
 
 
 def vectors(

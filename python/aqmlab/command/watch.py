@@ -29,7 +29,7 @@ Opens = Annotated[bool, typer.Option("--open", help="Open a live page of the run
 
 def add_to(app: typer.Typer) -> None:
     """Makes it a verb of `app`."""
-    app.command("watch")(watch)
+    app.command("watch", short_help="Serve a live page over results that are being made.")(watch)
 
 
 def watch(
