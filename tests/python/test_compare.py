@@ -15,6 +15,7 @@ import fake_native
 from aqmlab import engine, lead, report
 from aqmlab.command import terminal
 from aqmlab.errors import BadInput, Doubt
+from aqmlab.results import readable
 from aqmlab.results.window import CDF_TIMES
 from conftest import BASE, ROOT
 
@@ -45,6 +46,19 @@ def test_differences_are_those_of_the_tables(found):
     # that its parts give no interval.
     assert {column.result.runs[0].settled["answer"] for column in (one, base)} == {"cannot tell"}
     assert difference.value > 0.05 and (difference.basis, difference.half_width) == ("none", None)
+
+
+@pytest.mark.parametrize("reps", [1, 2])
+def test_the_screen_has_the_response_times_of_the_page(base, tmp_path, capsys, monkeypatch, reps):
+    run = aqmlab.run(base, reps=reps, out=tmp_path / "run")
+    for key in ("p50", "p90", "p99"):
+        monkeypatch.setitem(run.summary["exchanges"]["response_time_s"], key, 77.0)
+    terminal.result(terminal.console(), run)
+    lines = capsys.readouterr().out.splitlines()
+    line = lines[next(number for number, one in enumerate(lines) if one.split()[:2] == ["exchanges", "median"]) + 3]
+    for key in ("p50", "p90", "p99"):
+        assert f" {readable.with_width(run.estimate(key), 's')[0]} " in line
+    assert line.count("±") == (6 if reps > 1 else 0) and "77,000" not in line
 
 
 def test_screen_and_page_say_what_their_intervals_are_of(found, capsys):

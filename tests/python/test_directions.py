@@ -42,6 +42,13 @@ def shown(found, width=200):
     return out.file.getvalue()
 
 
+@pytest.mark.parametrize("width", [60, 200])
+def test_what_hosts_have_is_not_below_the_title_of_the_link(bulk, width):
+    lines = [line.strip() for line in shown(bulk, width).splitlines()]
+    title = lines.index("Hosts")
+    assert lines.count("Hosts") == 1 and "goodput" in " ".join(lines[title : title + 4])
+
+
 def test_every_number_of_a_direction_can_be_asked_for_with_its_interval(bulk):
     for column in bulk.columns:
         named = ways.figures(column.result.summary)

@@ -141,7 +141,6 @@ def _folder(name: str, resume: bool) -> Path:
 
 def show(out: Console, found: Finished) -> None:
     """A line a point, means over its seeds; how far its loads may be trusted; and what the runs took."""
-
     from aqmlab.command import tables
     from aqmlab.results import ways
     from aqmlab.sweep import failing, offered
