@@ -13,7 +13,7 @@ from typing import Any
 from aqmlab import engine, links, reference, units
 from aqmlab.comparison import Column
 from aqmlab.json_files import Json
-from aqmlab.results import readable
+from aqmlab.results.readable import listed
 
 Block = Mapping[str, Any]
 
@@ -30,7 +30,7 @@ def of(columns: Sequence[Column]) -> str:
         "window": _of_window,
     }
     differs = [f"the {what}" for what, said in each.items() if len({said(column) for column in congested}) > 1]
-    return f"{text} That is {first.name}; others differ in {readable.listed(differs)}." if differs else text
+    return f"{text} That is {first.name}; others differ in {listed(differs)}." if differs else text
 
 
 def _of_links(column: Column) -> str:
