@@ -75,7 +75,7 @@ def test_the_first_column_stays_in_sight(chromium: Any, page: Path, width: int) 
 def test_on_a_telephone_sentences_in_a_table_have_room_for_their_words(chromium: Any, tmp_path: Path) -> None:
     style = files("aqmlab.report").joinpath("style.css").read_text("utf-8")
     cells = (
-        "<td>left open by the paper</td><td>bytes of 500</td>"
+        '<td class="prose">everywhere; <span>synchronisation</span> in time</td><td>bytes of 500</td>'
         + f'<td class="long">{"the inventors recommend " * 9}</td>'
     )
     path = tmp_path / "page.html"
@@ -89,4 +89,7 @@ def test_on_a_telephone_sentences_in_a_table_have_room_for_their_words(chromium:
             view.set_viewport_size({"width": width, "height": 900})
             wide[width] = view.evaluate("document.querySelector('.long').getBoundingClientRect().width")
             assert view.evaluate("document.documentElement.scrollWidth") <= width
+            # No word is broken: the longest is a line.
+            lines = "one => one.getClientRects().length"
+            assert view.locator(".prose span").evaluate(lines) == 1
     assert wide[390] >= 240 and wide[1280] > wide[390]
