@@ -75,6 +75,9 @@ def of(found: Comparison) -> str:
 def _answer(found: Comparison, columns: Sequence[Column], question: Question) -> str:
     if any(math.isnan(_value(column, question)) for column in columns):
         return _of_lacking(columns, question)
+    if len({_value(column, question) for column in columns}) == 1:
+        value = question.shown.format(_said(columns[0], question))
+        return f"{question.words}: {value} under each of them.{_of_reference(found, columns, question)}"
     columns = sorted(columns, key=lambda column: -question.better * _value(column, question))
     best = _among_the_best(found, columns, question)
     if best is None:
@@ -206,10 +209,15 @@ def _said(column: Column, question: Question) -> str:
 def _shown(column: Column, question: Question, is_wide: bool = False) -> str:
     said = _said(column, question)
     if is_wide:
-        said = " ".join(filter(None, readable.with_width(column.estimate(question.measure), question.unit))) or said
+        said = _with_width(column.estimate(question.measure), question)
     return f"{column.name} ({question.shown.format(said)})"
 
 
 def _gap(found: Comparison, one: Column, other: Column, question: Question) -> str:
     lead = _lead(found, one, other, question)
-    return question.gap.format(" ".join(filter(None, readable.with_width(lead, question.unit))))
+    return question.gap.format(_with_width(lead, question))
+
+
+def _with_width(found: Interval, question: Question) -> str:
+    value, width = readable.with_width(found, question.unit)
+    return f"{value} {width}" if width not in ("", readable.TOO_FEW) else value

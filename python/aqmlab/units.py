@@ -86,10 +86,13 @@ def significant(value: float, digits: int) -> str:
     return f"{float(text):.0f}" if abs(value) >= 1 else f"{abs(value):.{digits - 1}f}"
 
 
+RATES = {"Gb/s": 1e9, "Mb/s": 1e6, "kb/s": 1e3, "b/s": 1.0}
+"""Units in which rates are read, the largest first."""
+
+
 def rate_unit(bps: float) -> tuple[str, float]:
     """The unit in which a rate is read, with its size: `Mb/s`."""
-    units = (("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3))
-    return next(((unit, size) for unit, size in units if abs(bps) >= size), ("b/s", 1.0))
+    return next(((unit, size) for unit, size in RATES.items() if abs(bps) >= size), ("b/s", 1.0))
 
 
 def say_rate(bps: float, digits: int = 4) -> str:

@@ -7,6 +7,8 @@ from functools import cached_property
 
 from bs4 import BeautifulSoup, Tag
 
+from aqmlab.results.readable import TOO_FEW
+
 UNITS = {"%": 1e-2, "points": 1e-2, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "b/s": 1.0, "kb/s": 1e3, "Mb/s": 1e6, "Gb/s": 1e9}
 """What a number in a unit of a page is multiplied by to be one in seconds, bits a second and shares of one."""
 
@@ -92,6 +94,15 @@ class Cell:
     @property
     def width(self) -> str:
         return text(self.tag.small) if self.tag.small else ""
+
+
+def is_width(said: str, width: float | None, scale: float = 1.0) -> bool:
+    """Whether a half width is said as it is; one that would round to nothing is the least that can be said."""
+    if said == TOO_FEW:
+        return width is not None and width > 0.5
+    least = re.fullmatch(r"± (0\.0*1)", said)
+    is_less = width is not None and least is not None and 0 < width < float(least[1]) * scale
+    return is_less or shows(said, width, scale)
 
 
 def text(tag: Tag) -> str:

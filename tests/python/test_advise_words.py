@@ -362,12 +362,15 @@ def test_calls_are_said_to_be_of_audio() -> None:
         ("pages_in_2s", 0.53, 0.63, False, "53 (too few runs)"),
         ("pages_in_2s", 0.5, 0.5, False, "50 ± 50"),
         ("game_p99_s", 0.2, 1e3, False, "200 (too few runs)"),
-        # A rate can be anything.
-        ("down_bps", 4e7, 1e9, False, "40.0 ± 1000.0"),
+        # A goodput is that of the link at most.
+        ("down_bps", 4e7, 3e7, False, "40.0 (too few runs)"),
+        ("down_bps", 4e7, 2e7, False, "40.0 ± 20.0"),
+        ("up_bps", 4e6, 6e6, False, "4.0 (too few runs)"),
     ],
 )
 def test_an_interval_wider_than_its_scale_is_too_few_runs(key, value, width, signed, said) -> None:
-    figure = next(one for one in applications.FIGURES if one.key == key)
+    asked = question.read("50mbit", "10mbit")
+    figure = next(one for one in applications.figures(asked) if one.key == key)
     said_of_it = cells.cell(figure, Interval(value, width, 2, "runs"), signed)
     assert said_of_it == said
     assert cells.bare(said_of_it) == said.split()[0]

@@ -144,6 +144,7 @@ def test_times_at_which_nothing_happens_have_no_interval(compared, monkeypatch):
     monkeypatch.setattr(column, "statistic", statistic)
     found = responses._cdf_half_widths(column)
     assert found == {0.2: 0.001, 0.3: 0.004, 0.5: 0.002}
+    assert responses.widest_said([found, {1.0: 0.97}]) == "longer than the scale at 1 s, for there are too few runs"
     assert responses.widest_said([found, {1.0: 0.001}]) == "at most ± 0.4 points at 0.2, 0.3, 0.5 and 1 s"
 
 

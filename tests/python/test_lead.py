@@ -298,6 +298,9 @@ TAIL, PI, CAKE = Column("tail", 0.6), Column("pi", 0.9), Column("cake", 0.905)
             "cake (90.5 %) and pi (90.0 %) cannot be told apart by these runs; "
             "cake is ahead of tail (60.0 %) by 30.5 ± 1.0 points, and of red (70.0 %) and blue (65.0 %).",
         ),
+        # Who is the same is named once; a gap that is longer than the scale has no width.
+        ([PI, Column("red", 0.9)], 0.0, "90.0 % under each of them."),
+        ([Column("bad", 0.0), Column("good", 1.0)], 0.6, "good (100.0 %) is ahead of bad (0.0 %) by 100 points."),
         # Alike in all of a few runs, which is chance.
         ([TAIL, PI], 0.0, "pi (90.0 %) and tail (60.0 %) cannot be told apart by these runs."),
         (

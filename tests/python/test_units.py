@@ -1,6 +1,7 @@
 """Quantities as text: the same numbers as the engine reads."""
 
 import re
+from math import nan
 
 import pytest
 
@@ -113,6 +114,48 @@ def test_times_below_a_tenth_of_a_millisecond_have_three_decimals():
 def test_a_time_has_as_many_decimals_as_its_width_is_worth(time, width, said):
     found = readable.with_width(Interval(time, width, 3, "runs"), "s", signed=said[0].startswith(("+", "−")))
     assert found == said
+
+
+@pytest.mark.parametrize(
+    ("value", "width", "unit", "said"),
+    [
+        (0.9741, 0.0012, "share", ("97.41", "± 0.12")),
+        # Packets at the ends of the window change more than that; and no width is said to be nothing.
+        (1.000071, 0.000041, "share", ("100.01", "± 0.01")),
+        (0.999999, 1e-12, "share", ("100.00", "± 0.00")),
+        (0.000747, 0.000062, "share", ("0.0747", "± 0.0062")),
+        (0.84, 1.67, "share", ("84", "(too few runs)")),
+        (0.5, 0.5, "share", ("50", "± 50")),
+        (1.74, 1.8, "mos", ("1.74", "(too few runs)")),
+        (1.74, 1.7, "mos", ("1.74", "± 1.70")),
+        (0.9713, 0.02183, "number", ("0.971", "± 0.022")),
+        (0.9999, 0.00044, "number", ("0.9999", "± 0.0004")),
+        (640.6, 12.3, "number", ("641", "± 12")),
+        (0.5, 6.353, "count", ("0.5", "± 6.4")),
+        (1234.5, 23.4, "count", ("1,234", "± 23")),
+        (0.0, 0.0, "count", ("0", "± 0")),
+    ],
+)
+def test_a_number_has_as_many_decimals_as_its_width_is_worth(value, width, unit, said):
+    assert readable.with_width(Interval(value, width, 2, "runs"), unit) == said
+
+
+def test_rates_of_a_column_have_one_unit_which_its_head_says():
+    column = [Interval(2.1e6, 1.3e6, 2, "runs"), None, Interval(516e3, 60e3, 2, "runs"), Interval(nan, None, 0, "none")]
+    unit = readable.of_column("bps", column)
+    assert unit == "Mb/s" and readable.of_column("s", column) == "s" and readable.of_column("bps", []) == "b/s"
+    assert [readable.said_apart(one, unit) for one in column] == [
+        ("2.1", "± 1.3"),
+        ("–", ""),
+        ("0.516", "± 0.060"),
+        ("–", ""),
+    ]
+    assert readable.headed("goodput\nof all", unit) == "goodput\nof all, Mb/s"
+    assert readable.headed("bitrate\n", unit) == "bitrate\nMb/s" and readable.headed("median\nms", "s") == "median\nms"
+    lost = [Interval(-853e3, 290e3, 2, "runs"), Interval(-1.01e6, None, 2, "none")]
+    unit = readable.of_column("difference_bps", lost)
+    assert [readable.said_apart(one, unit) for one in lost] == [("−0.85", "± 0.29"), ("−1.01", "")]
+    assert readable.headed("against\nbaseline", unit) == "against\nbaseline, Mb/s"
 
 
 def test_a_share_and_an_interval_are_said_in_one_way_everywhere():

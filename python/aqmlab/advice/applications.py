@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from aqmlab import units
 from aqmlab.advice import captured, situation
 from aqmlab.advice.captured import Piece
 from aqmlab.advice.question import DURATION_S, Question
-from aqmlab.results import held_back, video
+from aqmlab.results import held_back, readable, video
 from aqmlab.results import pages as loaded
 from aqmlab.results.felt import GAME_LOST_S, PAGE_IN_S, late_of, opinion_of, places
 
@@ -33,22 +33,17 @@ class Figure:
     """`share`, `mos`, `s`, `bps` or `per_hour`."""
     better: int
     """1 where more is better, -1 where less is."""
+    rate_bps: float = math.inf
+    """Of a goodput or a bitrate that of the link."""
 
     @property
     def possible(self) -> tuple[float, float]:
         """The least and the most that it can be."""
-        most = GAME_LOST_S if self.key == "game_p99_s" else _POSSIBLE[self.unit][1]
-        return _POSSIBLE[self.unit][0], most
-
-
-_POSSIBLE = {
-    "share": (0.0, 1.0),
-    "mos": (1.0, 4.5),
-    "s": (0.0, math.inf),
-    "bps": (0.0, math.inf),
-    "per_hour": (0.0, math.inf),
-}
-"""By unit; opinions are those of G.107, annex B."""
+        if self.unit in readable.POSSIBLE:
+            return readable.POSSIBLE[self.unit]
+        if self.unit == "bps":
+            return 0.0, self.rate_bps
+        return 0.0, GAME_LOST_S if self.key == "game_p99_s" else math.inf
 
 
 FIGURES = (
@@ -79,8 +74,12 @@ OF_CAPTURE = (
 def figures(question: Question) -> Sequence[Figure]:
     """What is said of a question's applications."""
     if question.captured is not None:
-        return OF_CAPTURE
-    return [one for one in (*FIGURES[:2], *FILMS, *FIGURES[2:]) if question.mix.most(_WHO.get(one.key, "video"))]
+        asked: Sequence[Figure] = OF_CAPTURE
+    else:
+        every = (*FIGURES[:2], *FILMS, *FIGURES[2:])
+        asked = [one for one in every if question.mix.most(_WHO.get(one.key, "video"))]
+    rates = {"up_bps": question.up_bps}
+    return [replace(one, rate_bps=rates.get(one.key, question.down_bps)) if one.unit == "bps" else one for one in asked]
 
 
 _WHO = {

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable
 
 from aqmlab.advice.applications import Figure
+from aqmlab.results import readable
+from aqmlab.results.readable import TOO_FEW
 from aqmlab.statistics import Interval
 
 SCALES = {
@@ -15,14 +17,9 @@ SCALES = {
 }
 
 
-TOO_FEW = "(too few runs)"
-"""Stands for an interval that is longer, from end to end, than all that the figure can be."""
-
-
 def is_wide(figure: Figure, found: Interval) -> bool:
     """Whether the interval of a value, or of a difference, is longer than all that the figure can be."""
-    least, most = figure.possible
-    return 2 * (found.half_width or 0.0) > most - least
+    return readable.is_too_wide(found.half_width or 0.0, figure.possible)
 
 
 def cell(figure: Figure, found: Interval | None, signed: bool = False, digits: int | None = None) -> str:

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from aqmlab.results.readable import TOO_FEW
+
 WIDEST = 100_000
 """Columns of a screen on which every table fits."""
 
@@ -59,8 +61,8 @@ def show(out: Console, table: Table, names: int = 1) -> None:
 
 
 def has_widths(table: Table) -> bool:
-    """Whether a half width stands in any cell."""
-    return any("±" in str(cell) for column in table.columns for cell in column.cells)
+    """Whether a half width stands in any cell, or that one says nothing."""
+    return any("±" in str(cell) or TOO_FEW in str(cell) for column in table.columns for cell in column.cells)
 
 
 def _parts(out: Console, table: Table, names: int) -> Iterator[Table]:

@@ -17,6 +17,7 @@ from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import legend
 from aqmlab.figures.looks import Look, void_note
 from aqmlab.figures.sheet import Sheet
+from aqmlab.results import readable
 from aqmlab.results.exchanges import index
 from aqmlab.results.readable import listed
 from aqmlab.results.window import CDF_TIMES, TAIL_TIMES, Window
@@ -213,8 +214,17 @@ def _cdf_half_widths(column: Column) -> dict[float, float]:
 def widest_said(widths: Sequence[Mapping[float, float]]) -> str:
     """The widest half width of any curve, and at which of the marked times there are such."""
     widest = max(max(found.values()) for found in widths)
+    too_wide = [time_s for time_s in MARKED_TIMES if any(_is_too_wide(found.get(time_s, 0.0)) for found in widths)]
+    if too_wide:
+        return (
+            f"longer than the scale at {listed([f'{time_s:g}' for time_s in too_wide])} s, for there are too few runs"
+        )
     times = [f"{time_s:g}" for time_s in MARKED_TIMES if any(time_s in found for found in widths)]
     return f"at most ± {100 * widest:.1f} points at {listed(times)} s"
+
+
+def _is_too_wide(width: float) -> bool:
+    return readable.is_too_wide(width, readable.POSSIBLE["share"])
 
 
 def _plain(value: float, _position: int | None = None) -> str:

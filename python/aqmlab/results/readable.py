@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from aqmlab import units
@@ -13,6 +13,12 @@ if TYPE_CHECKING:  # results take a second to load, and a list of disciplines sh
     from aqmlab.results.result import Result
     from aqmlab.statistics import Interval
 
+
+POSSIBLE = {"share": (0.0, 1.0), "mos": (1.0, 4.5)}
+"""The least and the most that numbers of a unit can be, where there are such; opinions are those of G.107, annex B."""
+
+TOO_FEW = "(too few runs)"
+"""Stands for an interval that is longer, from end to end, than all that its number can be."""
 
 SHORT_S = 1e-4
 """Times below it are said in whole microseconds: more digits of them tell nothing, unless their width does."""
@@ -32,6 +38,8 @@ def _unsigned(value: float, unit: str, decimals: int | None) -> str:
     match unit:
         case "share":
             return f"{100 * value:.{2 if decimals is None else decimals}f}"
+        case "count" | "number" if decimals is not None:
+            return f"{value:,.{decimals}f}"
         case "count":
             return units.say_count(value)
         case "s" if decimals is not None:
@@ -44,7 +52,34 @@ def _unsigned(value: float, unit: str, decimals: int | None) -> str:
             return f"{value:.2f}"
         case "bps":
             return units.say_rate(value)
+        case _ if unit in units.RATES:
+            return units.significant(value / units.RATES[unit], 4)
     return units.significant(value, 4)
+
+
+def of_column(unit: str, numbers: Iterable[Interval | None]) -> str:
+    """The unit in which all numbers of a column are read: of rates that of the largest, which the column's head says.
+
+    `difference_bps` becomes `difference_Mb/s`.
+    """
+    if not unit.endswith("bps"):
+        return unit
+    there = [one for one in numbers if one is not None and math.isfinite(one.value)]
+    largest = max((abs(one.value) for one in there), default=0.0)
+    widest = max((one.half_width or 0.0 for one in there), default=0.0)
+    return unit.replace("bps", units.rate_unit(largest or widest)[0])
+
+
+def headed(title: str, unit: str) -> str:
+    """The head of a column with the unit of its rates; of all else the title has it."""
+    rate = unit.removeprefix(DIFFERENCE)
+    if rate not in units.RATES:
+        return title
+    return title + ("" if title.endswith("\n") else ", ") + rate
+
+
+DIFFERENCE = "difference_"
+"""Before the unit of a difference."""
 
 
 def listed(names: Sequence[str]) -> str:
@@ -55,7 +90,8 @@ def listed(names: Sequence[str]) -> str:
 def with_width(interval: Interval, unit: str, signed: bool = False) -> tuple[str, str]:
     """A number and its half width as two texts, `97.41` and `± 0.12`, with as many decimals as the width is worth.
 
-    Both are in the same unit; that of a rate stands behind the two: `37.84` and `± 0.17 Mb/s`.
+    Both are in the same unit; that of a rate stands behind the two, `37.84` and `± 0.17 Mb/s`, unless it is that of
+    the column. An interval that is longer than all that the number can be is `TOO_FEW`.
     """
 
     def said(decimals: int | None) -> str:
@@ -64,14 +100,46 @@ def with_width(interval: Interval, unit: str, signed: bool = False) -> tuple[str
     width = interval.half_width
     if width is None or not math.isfinite(width):
         return said(None), ""
+    if unit in POSSIBLE and is_too_wide(width, POSSIBLE[unit]):
+        return said(0 if unit == "share" else None), TOO_FEW
     if unit == "bps":
-        return _rate_with_width(interval.value, width, signed)
-    decimals = None
-    if unit == "s":
-        decimals = _decimals_of_ms(interval.value, 1000 * width)
-    elif unit == "share" and width > 0:
-        decimals = min(max(-math.floor(math.log10(width)) - 1, 0), 4)  # two digits of a width in per cent
+        of_rate, size = units.rate_unit(max(abs(interval.value), width))
+        value, wide = _rate_with_width(interval.value / size, width / size, signed)
+        return value, f"{wide} {of_rate}"
+    if unit in units.RATES:
+        return _rate_with_width(interval.value / units.RATES[unit], width / units.RATES[unit], signed)
+    decimals = _decimals(interval.value, width, unit)
+    if unit == "share" and decimals is not None and _NEXT_TO_NOTHING <= width < 0.01 * 10**-decimals:
+        width = 0.01 * 10**-decimals  # no width is said to be nothing
     return said(decimals), f"± {say(width, unit, decimals=decimals)}"
+
+
+def is_too_wide(half_width: float, possible: tuple[float, float]) -> bool:
+    """Whether an interval is longer, from end to end, than all that its number can be."""
+    least, most = possible
+    return 2 * half_width > most - least
+
+
+_NEXT_TO_NOTHING = 5e-7
+"""Of a share: what is less is what sums of floating-point numbers leave behind."""
+
+
+def _decimals(value: float, width: float, unit: str) -> int | None:
+    """Of a number that is `width` wide: as a rule so many that two digits of the width are seen."""
+    if unit == "s":
+        return _decimals_of_ms(value, 1000 * width)
+    if width <= 0:
+        return None
+    two = max(1 - math.floor(math.log10(width)), 0)
+    match unit:
+        case "share":
+            # In per cent. What is one or more of them has no digits that packets at the window's ends could change.
+            return min(max(two - 2, 0), 2 if abs(value) >= 0.01 else 4)
+        case "number":
+            return min(two, 4)
+        case "count" if max(abs(value), width) < 10:
+            return 1
+    return None
 
 
 def _decimals_of_ms(value_s: float, width_ms: float) -> int:
@@ -86,26 +154,29 @@ MOST_DECIMALS = 3
 """Of a rate: less than a thousandth of its unit tells nothing."""
 
 
-def _rate_with_width(bps: float, width_bps: float, signed: bool) -> tuple[str, str]:
-    """A rate and its half width in the unit of the larger, with two digits of the width as far as decimals go."""
-    unit, size = units.rate_unit(max(abs(bps), width_bps))
-    wide = width_bps / size
+def _rate_with_width(rate: float, wide: float, signed: bool) -> tuple[str, str]:
+    """A rate and its half width, both in the same unit, with two digits of the width as far as decimals go."""
     decimals = min(max(1 - math.floor(math.log10(wide)), 0), MOST_DECIMALS) if wide > 0 else MOST_DECIMALS
-    value = f"{bps / size:{'+' if signed else ''},.{decimals}f}"
+    value = f"{rate:{'+' if signed else ''},.{decimals}f}"
     # What rounds to nothing is neither more nor less.
     value = value.lstrip("-+") if not value.strip("-+0.,") else value
-    return value.replace("-", "−"), f"± {wide:,.{decimals}f} {unit}"
+    return value.replace("-", "−"), f"± {wide:,.{decimals}f}"
 
 
-def basis(reps: int, are_shown: bool = True) -> str:
-    """Where the intervals of a comparison or result come from; `are_shown` where any stands in what is above."""
-    if not are_shown:
-        page = "on the page of aqmlab report"
-        if reps > 1:
-            return f"{reps} independent runs. Intervals across them are {page}."
-        return f"One run: no interval across runs. Those within it, where it is known to be settled, are {page}."
+def basis(reps: int, are_shown: bool = True, are_settled: bool = True) -> str:
+    """Where the intervals of a comparison or result come from.
+
+    `are_shown` where any stands in what is above, `are_settled` where any of the runs is known to be settled.
+    """
+    page = "on the page of aqmlab report"
     if reps > 1:
+        if not are_shown:
+            return f"{reps} independent runs. Intervals across them are {page}."
         return f"± 95 % t-interval across {reps} independent runs."
+    if not are_settled:
+        return "One run: no interval across runs, nor within one that is not known to be settled."
+    if not are_shown:
+        return f"One run: no interval across runs. Those within it, where it is known to be settled, are {page}."
     return (
         "One run: no interval across runs. ± 95 % from 20 parts of its window, wider by what neighbours have in "
         "common; none where the run is not known to be settled, hardly four of its parts are independent, or most "
@@ -117,14 +188,9 @@ def said_apart(interval: Interval | None, unit: str) -> tuple[str, str]:
     """A number of a table of `separately`, and its half width; a difference has its sign."""
     if interval is None:
         return "–", ""
-    units_of = {
-        "difference": "share",
-        "difference_s": "s",
-        "difference_number": "number",
-        "difference_mos": "mos",
-        "difference_bps": "bps",
-    }
-    return with_width(interval, units_of.get(unit, unit), signed=unit in units_of)
+    if unit == "difference":
+        return with_width(interval, "share", signed=True)
+    return with_width(interval, unit.removeprefix(DIFFERENCE), signed=unit.startswith(DIFFERENCE))
 
 
 def program(found: Result) -> str:
