@@ -11,7 +11,7 @@ import polars as pl
 
 from aqmlab import links, subject
 from aqmlab.comparison import Column, Comparison
-from aqmlab.results import held_back, named, readable
+from aqmlab.results import held_back, named, readable, transport
 from aqmlab.results.by_application import Heading
 from aqmlab.results.ways import WORDS, of_data
 from aqmlab.statistics import Interval
@@ -47,8 +47,10 @@ ROUND_TRIPS: tuple[Heading, ...] = (
     ("round trips\na minute", "count", "per_minute"),
     ("99 % against\nbaseline, ms", "difference_s", "difference_to_baseline.rtt_s.p99"),
 )
-OF_ROUND_TRIPS = """A round trip is a probe and the answer that would have left when it arrived; a minute has 60 s ÷ \
-their mean without the slowest 5 %, under the load of the scenario."""
+OF_ROUND_TRIPS = (
+    "A round trip is a probe's delay forward and that of the probe sent back when it arrived. Round trips a minute: "
+    "60 s ÷ the mean round trip, the slowest 5 % left out."
+)
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,18 @@ class Part:
     rows: tuple[tuple[Column, tuple[Interval | None, ...]], ...]
     note: str = ""
     """What is to be said of it: why numbers are missing, or how little they say."""
+
+    @property
+    def columns(self) -> tuple[Heading, ...]:
+        """Its headings as they are read: all rates have one unit, and the heads say it."""
+        rates = [
+            number
+            for _, numbers in self.rows
+            for number, (_, unit, _) in zip(numbers, self.headings, strict=True)
+            if unit.endswith("bps")
+        ]
+        read = [(title, readable.of_column(unit, rates), name) for title, unit, name in self.headings]
+        return tuple((readable.headed(title, unit), unit, name) for title, unit, name in read)
 
 
 def of(found: Comparison) -> list[Part]:
@@ -157,7 +171,7 @@ def ways(found: Comparison) -> dict[int, str]:
     runs = [run for column in found.columns for run in column.result.runs]
     if not all((run.folder / "probes.parquet").exists() for run in runs):
         return {}
-    sent = [set(pl.read_parquet(run.folder / "probes.parquet", columns=["direction"])["direction"]) for run in runs]
+    sent = [transport.ways_of_probes(run) for run in runs]
     there = [way for way in (0, 1) if all(way in each for each in sent)]
     return {way: f"Probes {('forward', 'in reverse')[way]}" for way in there} if len(there) == 2 else {}
 
@@ -209,7 +223,10 @@ def goodputs(columns: Sequence[Column]) -> list[Part]:
         return []
     scenario = columns[0].scenario
     words, titles = subject.blocks(scenario), {k: links.block_title(scenario, k) for k in there}
-    headings = tuple((f"a flow of\n{titles[k]}", "bps", f"traffic.{k}.goodput_flow_bps") for k in there)
+    headings = tuple(
+        (",\n".join(marks), "bps", f"traffic.{k}.goodput_flow_bps")
+        for k, marks in zip(there, subject.told_apart(scenario, there), strict=True)
+    )
     rows = [(column, tuple(column.estimate(name) for _, _, name in headings)) for column in columns]
     note = f"Goodput in the mean over the flows of a block; {'; '.join(f'{titles[k]}: {words[k]}' for k in there)}."
     return [Part("goodput", "Who gets what: goodput of an endless flow", headings, tuple(rows), note)]

@@ -113,6 +113,27 @@ def blocks(scenario: Json, calibrations: Sequence[Json] = (), has_shares: bool =
     return said
 
 
+def told_apart(scenario: Json, numbers: Sequence[int]) -> list[list[str]]:
+    """What tells each of some blocks from the others of them, in few words: `in reverse` and `dscp CS1`.
+
+    One that nothing tells from another is called by its number, too.
+    """
+    traffic = [scenario["traffic"][k] for k in numbers]
+    found: list[list[str]] = [[] for _ in traffic]
+    for words in (
+        [str(each.get("application", "")) for each in traffic],
+        [_WAYS[_direction(each)] for each in traffic],
+        _told_apart({**scenario, "traffic": traffic}),
+        [f"over {listed(links.route(scenario, each, links.WAYS[0]))}" for each in traffic],
+    ):
+        if len(set(words)) > 1:
+            found = [[*own, word] if word else own for own, word in zip(found, words, strict=True)]
+    return [
+        own if own and found.count(own) == 1 else [links.block_title(scenario, k), *own]
+        for k, own in zip(numbers, found, strict=True)
+    ]
+
+
 def _told_apart(scenario: Json) -> list[str]:
     """What to say of each block's packets and hosts: `cc prague, RTT 20 ms` where those of others are not so."""
     traffic: list[Block] = scenario["traffic"]
@@ -153,9 +174,7 @@ def _is_as_recorded(facts: Block) -> bool:
 
 def block(facts: Block, rates: reference.Rates | None, calibration: Json | None = None, marks: str = "") -> str:
     """One block of traffic; `marks` is what tells it from others, `rates` those of which a load is a share, if any."""
-    # Half of the sources run each way, the first of them forward: one alone does not run in reverse.
-    is_alone = int(facts.get("flows", facts.get("users", 0))) == 1
-    direction = "forward" if is_alone and facts["direction"] == "both" else str(facts["direction"])
+    direction = _direction(facts)
     text = _said(facts)
     if not _is_as_recorded(facts):
         text += f" {_WAYS[direction]}"
@@ -170,6 +189,12 @@ def block(facts: Block, rates: reference.Rates | None, calibration: Json | None 
 
 
 _WAYS = {"forward": "forward", "reverse": "in reverse", "both": "in both directions"}
+
+
+def _direction(facts: Block) -> str:
+    # Half of the sources run each way, the first of them forward: one alone does not run in reverse.
+    is_alone = int(facts.get("flows", facts.get("users", 0))) == 1
+    return "forward" if is_alone and facts["direction"] == "both" else str(facts["direction"])
 
 
 def _load(load_bps: float, direction: str, rates: reference.Rates | None) -> str:

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,6 +67,14 @@ def test_screen_and_page_say_what_their_intervals_are_of(found, capsys):
     assert terminal.ONE_BY_ONE.split(";")[0] in capsys.readouterr().out
     page = report.write(found).read_text()
     assert "interval of the one comparison" in page and "allows for all comparisons of its measure at once" in page
+
+
+def test_where_no_run_is_known_to_be_settled_nothing_is_said_of_intervals_within_one(found, tmp_path):
+    (run,) = found.columns[0].result.runs
+    assert run.settled["answer"] == "cannot tell"
+    page = report.write(aqmlab.load(shutil.copytree(run.folder, tmp_path / "one"))).read_text()
+    assert "One run: no interval across runs, nor within one that is not known to be settled." in page
+    assert "20 parts of its window, wider" not in page and "<small>±" not in page
 
 
 @pytest.mark.parametrize("own", [(), SPECS[1:2], SPECS[1:3], SPECS[1:]])

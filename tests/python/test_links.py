@@ -173,7 +173,9 @@ def test_waits_of_several_runs_have_intervals(monkeypatch, tmp_path):
     assert line.count("±") == 3
     page = report.write(found).read_text(encoding="utf-8")
     table = page[page.index("<h2>Waits by link</h2>") :].partition("</table>")[0]
-    assert table.count("<small>± ") == sum(len(one.waits) for one in by_link.crossings(found))
+    # Each wait, and all of a route together.
+    assert table.count("<small>± ") == sum(len(one.waits) + 1 for one in by_link.crossings(found))
+    assert "together" in table and "Both directions of home, the first link, together" in page
 
 
 def _steps(*means_s):
@@ -311,6 +313,20 @@ def test_a_live_network_is_no_share_of_its_first_link(monkeypatch):
     console.print(live_view.picture(state, "net"))
     shown = console.file.getvalue()
     assert "12 Mb/s" in shown and "home and core" in shown and "% of" not in shown
+
+
+@pytest.mark.parametrize(
+    ("link", "used", "said"),
+    [
+        ({"rate": "1mbit"}, (1.00004, 0.2), ""),
+        ({"rate": "1mbit"}, (1.0000711, None), "Above 100 %: a packet that began before the window"),
+        ({"rate": "1mbit", "reverse_trace": {}}, (0.9, 1.3), "Above 100 %: the window holds more than the mean"),
+    ],
+)
+def test_what_is_used_by_more_than_all_is_explained(link, used, said):
+    summary = {way: {"utilisation": share} for way, share in zip(links.WAYS, used, strict=True)}
+    found = by_link.over_full([SimpleNamespace(scenario={"link": link}, summary=summary)])
+    assert found.startswith(said) and bool(found) == bool(said)
 
 
 def test_a_terminal_shows_each_link_and_the_waits_at_each(result):

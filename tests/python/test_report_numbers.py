@@ -21,7 +21,7 @@ from aqmlab.study import compared, overview_page, prose
 from aqmlab.study.overview_page import _number as hours
 from aqmlab.sweep import making
 from conftest import NATIVE, ROOT
-from page_cells import BeautifulSoup, cells, shows, text
+from page_cells import BeautifulSoup, cells, is_width, shows, text
 from test_links import NETWORK
 from test_separately import MIXED
 
@@ -73,6 +73,8 @@ class Stored:
                 summary = read(self.columns[cell.row], "summary.json")
                 if cell.value_of:
                     return cell.text.removesuffix(" time") == below(summary, cell.value_of)
+                if added := cell.tag.get("data-sum-of"):
+                    return shows(cell.text, sum(below(summary, name) for name in added.split()), cell.scale)
                 return self._shown(cell, below(summary, cell.measure), below(summary, f"half_width_95.{cell.measure}"))
             case "scenario.toml", _:
                 return self._setting(cell)
@@ -108,7 +110,7 @@ class Stored:
         return (None, None) if row is None else tuple(float(row[name]) if row[name] else None for name in HEADS)
 
     def _shown(self, cell, value, width):
-        right = shows(cell.text, value, cell.scale) and (not cell.width or shows(cell.width, width, cell.scale))
+        right = shows(cell.text, value, cell.scale) and (not cell.width or is_width(cell.width, width, cell.scale))
         # What is signed is a difference, and says so.
         return right and (cell.text[:1] != "+" or "difference" in f"{cell.table}{cell.measure}")
 
@@ -152,7 +154,7 @@ class Stored:
             return cell.text == own["tolerance_text"]
         value, width = interval(below(own, cell.measure))
         said, _, wide = cell.text.partition(" ± ")
-        return shows(said, value, cell.scale) and (not wide or shows(wide, width, cell.scale))
+        return shows(said, value, cell.scale) and (not wide or is_width(f"± {wide}", width, cell.scale))
 
     def _claim(self, cell):
         every = [one for path in self.folder.rglob("study.json") for one in read(path.parent, path.name)["claims"]]
@@ -360,4 +362,6 @@ def test_a_number_that_is_rounded_otherwise_is_seen():
     assert shows("12.3", 0.0123, 1e-3) and not shows("12.4", 0.0123, 1e-3)
     assert shows("98.02 Mb/s", 98.021e6) and not shows("98.02 kb/s", 98.021e6)
     assert shows("± 0.4", 0.0041, 1e-2) and shows("−3", -0.03, 1e-2) and not shows("3", -0.03, 1e-2)
+    assert is_width("± 0.01", 0.000041, 1e-2) and is_width("± 0.41", 0.0041, 1e-2)
+    assert not is_width("± 0.02", 0.000041, 1e-2) and not is_width("(too few runs)", 0.41, 1e-2)
     assert shows("–", None) and not shows("0", None) and not shows("–", 1.0)

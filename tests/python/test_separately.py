@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 import aqmlab
-from aqmlab import engine, figures, report, separately, statistics
+from aqmlab import engine, figures, report, separately, statistics, subject
 from aqmlab.command import terminal
 from aqmlab.figures import apart
 from aqmlab.results import named
@@ -157,8 +157,12 @@ def test_screen_and_page_show_them(mixed, capsys):
     terminal.comparison(terminal.console(), mixed)
     said = capsys.readouterr().out
     page = report.write(mixed).read_text()
-    for title in ("Block web", "Block poisson", "Probes forward", "Probes in reverse"):
+    for title in ("Block web", "Block poisson", "Probes forward", "Probes in reverse", "Hosts"):
         assert title in said and title in page
+    # A delay of both ways together is that of neither, and each way has a table.
+    assert not re.search("probe delay|jitter", said) and "probe one-way delay" not in page and "probe loss" in page
+    alone = report.write(mixed.baseline.result).read_text()
+    assert "probe one-way delay, median, both ways together (ms)" in alone
     # What is of the only link is of the direction in which data flows, and its heads say so.
     heads = re.findall(r"^ +(?:used +)?loss .*\n(.*)$", said, re.MULTILINE)
     counts = [head.split().count("forward") for head in heads]
@@ -178,6 +182,22 @@ def test_no_figure_is_cut_on_a_narrow_screen(mixed, width):
     assert "…" not in said
     figures = re.compile(r"\d[\d,.]* ± [\d,.]+|\d[\d,.]+ [kM]b/s")
     assert sorted(figures.findall(said)) == sorted(figures.findall(whole))
+
+
+def test_blocks_are_called_by_what_tells_them_apart():
+    def told(*blocks):
+        traffic = [{"kind": "bulk", "direction": "forward", "flows": 2, **block} for block in blocks]
+        scenario = {"path": {"rtt": "40ms"}, "tcp": {"stack": "linux", "cc": "cubic", "ecn": "off"}, "traffic": traffic}
+        links_of = {"links": {"west": {}, "east": {}}} if "route" in traffic[0] else {"link": {}}
+        return [", ".join(marks) for marks in subject.told_apart(scenario | links_of, range(len(blocks)))]
+
+    assert told({}, {"direction": "reverse", "dscp": "CS1"}) == ["forward", "in reverse, dscp CS1"]
+    assert told({"rtt": "20ms"}, {"rtt": "120ms"}) == ["RTT 20 ms", "RTT 120 ms"]
+    assert told({"route": ["west"]}, {"route": ["west", "east"]}) == ["over west", "over west and east"]
+    assert told({"application": "downloads"}, {"application": "backups"}) == ["downloads", "backups"]
+    # What nothing tells from another has its number.
+    assert told({}, {}, {"rtt": "5ms"}) == ["traffic.0 (bulk), RTT 40 ms", "traffic.1 (bulk), RTT 40 ms", "RTT 5 ms"]
+    assert told({}, {}) == ["traffic.0 (bulk)", "traffic.1 (bulk)"]
 
 
 def test_one_block_is_the_whole(base):
@@ -272,7 +292,9 @@ def test_blocks_of_endless_flows_have_what_each_got(tmp_path, monkeypatch):
     said = "2 endless transfers forward (cc cubic, ecn off); traffic.1 (bulk): 1 endless transfer forward"
     assert f"traffic.0 (bulk): {said}" in part.note
     heads = [" ".join(title.split()) for title, *_ in part.headings]
-    assert heads == ["a flow of traffic.0 (bulk)", "a flow of traffic.1 (bulk)"]
+    assert heads == ["cc cubic, ecn off", "cc prague-linux, ecn accurate"]
+    # All in one unit, which the heads say: one is held against the other.
+    assert [" ".join(title.split()).rpartition(", ")[2] for title, *_ in part.columns] == ["Mb/s"] * 2
     # Several blocks of probes are one table, which says so.
     assert {part.note for part in separately.of(found) if part.headings == PROBES} == {
         "traffic.2 (probe) and traffic.3 (probe) together."

@@ -43,7 +43,7 @@ def result(out: Console, found: Result) -> None:
     """The short table at the end of `run`."""
     from aqmlab import applications
     from aqmlab.comparison import Column, Entry
-    from aqmlab.results import transport
+    from aqmlab.results import by_link, transport
     from aqmlab.results.findings import findings_of
 
     summary, widths = found.summary, found.summary.get("half_width_95", {})
@@ -54,6 +54,8 @@ def result(out: Console, found: Result) -> None:
         _links(out, title, [("", found)])
     else:
         show(out, _link(title, summary, widths))
+    if over := by_link.over_full([found]):
+        sentence(out, over, "dim")
     _exchanges(out, found)
     figures = transport.shown([found])
     if figures:
@@ -95,12 +97,18 @@ def _links(out: Console, title: str, found: Sequence[tuple[str, Result]]) -> lis
     are_named = len(found) > 1
     for head in [""] * are_named + ["link", ""]:
         table.add_column(head, no_wrap=True)
-    for head, _, _ in _OF_LINK:
-        table.add_column(head, justify="right", no_wrap=True)
-    for name, one in found:
-        for port in by_link.ports(one.scenario, one.summary):
-            cells = [_number(port.figures[key], port.widths.get(key), unit) for _, key, unit in _OF_LINK]
-            table.add_row(*[name] * are_named, port.link, port.way, *cells)
+    rows = [(name, port) for name, one in found for port in by_link.ports(one.scenario, one.summary)]
+    units_read = [
+        readable.of_column(unit, [_interval(port.figures[key]) for _, port in rows]) for _, key, unit in _OF_LINK
+    ]
+    for (head, _, _), unit in zip(_OF_LINK, units_read, strict=True):
+        table.add_column(readable.headed(head, unit), justify="right", no_wrap=True)
+    for name, port in rows:
+        cells = [
+            _number(port.figures[key], port.widths.get(key), unit)
+            for (_, key, _), unit in zip(_OF_LINK, units_read, strict=True)
+        ]
+        table.add_row(*[name] * are_named, port.link, port.way, *cells)
     show(out, table, names=2 + are_named)
     every = [(name, one, by_link.crossings(one)) for name, one in found]
     names = list(dict.fromkeys(link for _, one, _ in every for link in links.of(one.scenario)))
@@ -190,16 +198,19 @@ def unsettled(out: Console, found: Sequence[tuple[str, Result]]) -> None:
 
 
 def _number(value: float | None, width: float | None, unit: str) -> str:
+    return " ".join(filter(None, readable.with_width(_interval(value, width), unit)))
+
+
+def _interval(value: float | None, width: float | None = None) -> Interval:
     from aqmlab.statistics import Interval
 
-    number = math.nan if value is None else value
-    return " ".join(filter(None, readable.with_width(Interval(number, width, 0, "runs"), unit)))
+    return Interval(math.nan if value is None else value, width, 0, "runs")
 
 
 def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "") -> None:
     """The tables at the end of `compare`, between what was compared and the answer in a sentence."""
     from aqmlab import applications, separately
-    from aqmlab.results import transport
+    from aqmlab.results import by_link, transport
     from aqmlab.results.findings import findings_of
 
     if subject:
@@ -219,16 +230,17 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
         show(out, table)
     if several:
         tables += _links(out, "Each link", [(column.label, column.result) for column in found.columns])
-    if figures := transport.shown([column.result for column in found.columns]):
+    results = [column.result for column in found.columns]
+    if hosts := transport.columns(results, are_apart=bool(separately.ways(found))):
         table = short_table("Hosts")
         table.add_column("", no_wrap=True)
-        for figure in figures:
-            table.add_column(figure.heading, justify="right", no_wrap=True)
-        for column in found.columns:
-            values = [figure.over(column.result) for figure in figures]
+        for one in hosts:
+            table.add_column(one.heading, justify="right", no_wrap=True)
+        for k, column in enumerate(found.columns):
+            values = [(one.numbers[k], one.unit) for one in hosts]
             table.add_row(
                 Text(column.label, style="bold" if column is base else ""),
-                *("–" if v is None else readable.say(v.value, f.unit) for v, f in zip(values, figures, strict=True)),
+                *("–" if value is None else readable.say(value.value, unit) for value, unit in values),
                 style="dim" if column.uncongested else "",
             )
         show(out, table)
@@ -244,7 +256,10 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
     findings(out, findings_of([(column.name, column.result) for column in found.congested]))
     voids(out, [(column.name, column.void) for column in found.columns])
     unsettled(out, [(column.name, column.result) for column in found.columns])
-    out.print(Text(readable.basis(found.reps, any(map(has_widths, tables))), style="dim"))
+    if over := by_link.over_full(results):
+        sentence(out, over, "dim")
+    is_settled = any(window.is_trusted for column in found.columns for window in column.windows)
+    out.print(Text(readable.basis(found.reps, any(map(has_widths, tables)), is_settled), style="dim"))
     if lead:
         if len(others) > 1:
             out.print(Text(ONE_BY_ONE, style="dim"))
@@ -308,10 +323,10 @@ def _users_get(found: Comparison, share: str) -> list[tuple[str, str, str]]:
 def _part(part: Part, base: Column) -> Table:
     table = short_table(part.title)
     table.add_column("", no_wrap=True)
-    for title, _, _ in part.headings:
+    for title, _, _ in part.columns:
         table.add_column(title, justify="right")
     for column, found in part.rows:
-        said = [readable.said_apart(one, unit) for one, (_, unit, _) in zip(found, part.headings, strict=True)]
+        said = [readable.said_apart(one, unit) for one, (_, unit, _) in zip(found, part.columns, strict=True)]
         table.add_row(
             Text(column.label, style="bold red" if column.void else "bold" if column is base else ""),
             *(Text.assemble(value, (f" {width}" if width else "", "dim")) for value, width in said),

@@ -88,6 +88,8 @@ def _also(columns: Sequence[Column], found: Comparison | None = None) -> list[Js
     if not any(map(_is_of_link, _measures(columns))):
         return []
     groups = [(f"The link, {ways.WORDS[way]}", True, _of_way(way)) for way in ways_of_data(columns)[1:]]
+    first, *others = links.of(columns[0].scenario)
+    both = f"Both directions of {f'{first}, the first link,' if others else 'the link'} together"
     return [
         {
             "title": title,
@@ -96,7 +98,7 @@ def _also(columns: Sequence[Column], found: Comparison | None = None) -> list[Js
             "rows": _rows(columns, measures, found),
             **_differences(found, measures),
         }
-        for title, is_way, measures in (*groups, ("Both directions of the link together", False, TOGETHER))
+        for title, is_way, measures in (*groups, (both, False, TOGETHER))
     ]
 
 
@@ -105,6 +107,7 @@ def _of_comparison(found: Comparison, asked: Sequence[Claim]) -> Json:
     agreements = [agreement_facts(item) for item in of_comparison(found)]
     return {
         **_shared(found.name, found.columns, found.reps),
+        "transport": _transport(found.columns, are_apart=bool(separately.ways(found))),
         "is_comparison": True,
         "folder": found.folder,
         "base": found.baseline.name,
@@ -130,6 +133,7 @@ def _of_result(found: Result) -> Json:
     measures = _measures([column])
     return {
         **_shared(found.name, [column], len(found.runs)),
+        "transport": _transport([column], are_apart=False),
         "is_comparison": False,
         "folder": found.folder,
         "base": "",
@@ -170,13 +174,16 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
     first = columns[0].result
     manifest = first.manifest
     conditions, differing = _conditions(columns)
+    rate_unit = _rate_unit(columns)
     return {
         "title": name,
-        "basis": readable.basis(reps),
+        "basis": readable.basis(reps, are_settled=any(w.is_trusted for column in columns for w in column.windows)),
+        "over_full": by_link.over_full([column.result for column in columns]),
         "reps": reps,
         "subject": subject.of(columns),
         "setup": [_setup(column) for column in columns],
-        "conditions": conditions,
+        "conditions": [(key, said) for key, said in conditions if _is_asked_first(key)],
+        "other_conditions": [(key, said) for key, said in conditions if not _is_asked_first(key)],
         "differing": differing,
         "of_each": " of each variant's folder" if len(columns) > 1 else " beside this page",
         "first_link": next(iter(links.of(first.scenario))) if links.are_several(first.scenario) else "",
@@ -184,10 +191,10 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "way": ways_of_data(columns)[0],
         "waits": _waits(columns),
         "direction_names": [key for key, _ in DIRECTION],
-        "directions": [_directions(column) for column in columns],
+        "directions": [_directions(column, rate_unit) for column in columns],
+        "rate_unit": rate_unit,
         "said_of": {f"applications.{one.name}": one.meant for one in applications.APPLICATIONS if one.meant},
         "own_causes": _own_causes(columns),
-        "transport": _transport(columns),
         "findings": findings_of([(c.label, c.result) for c in columns if not c.uncongested]),
         "calibrations": _calibrations(columns),
         "checks": _checks(columns),
@@ -309,6 +316,11 @@ def _conditions(columns: list[Column]) -> tuple[list[tuple[str, str]], list[tupl
     return common, differing
 
 
+def _is_asked_first(key: str) -> bool:
+    """Whether a condition is one of the few that are read; the others are looked up."""
+    return key in ("duration", "warmup", "cooldown", "path.rtt", "tcp.stack") or key.startswith("traffic.")
+
+
 def _conditions_of(scenario: Json) -> list[tuple[str, str]]:
     shown = [(key, str(scenario.get(key, "0s"))) for key in ("duration", "warmup", "cooldown")]
     for table in ("path", "tcp"):
@@ -391,7 +403,14 @@ def _difference(found: Comparison, column: Column, base: Column, measure: str) -
     return Cell(value, width, judgement, measure, interval)
 
 
-def _directions(column: Column) -> Json:
+def _rate_unit(columns: Sequence[Column]) -> str:
+    """The unit of the throughputs of all directions."""
+    ports = [port for column in columns for port in by_link.ports(column.scenario, column.result.summary)]
+    found = [Interval(float(port.figures["throughput_bps"] or 0.0), None, 1, "none") for port in ports]
+    return readable.of_column("bps", found)
+
+
+def _directions(column: Column, rate_unit: str) -> Json:
     """Figures of each direction, by their names in the summary."""
     return {
         "name": column.label,
@@ -400,7 +419,11 @@ def _directions(column: Column) -> Json:
                 port.link,
                 port.way,
                 [
-                    Cell(readable.say(port.figures.get(key), unit), "", measure=f"{port.key}.{key}")
+                    Cell(
+                        readable.say(port.figures.get(key), rate_unit if unit == "bps" else unit),
+                        "",
+                        measure=f"{port.key}.{key}",
+                    )
                     for key, unit in DIRECTION
                 ],
             )
@@ -431,7 +454,7 @@ def _waits(columns: Sequence[Column]) -> Json:
     rows = []
     for column in columns:
         found = by_link.crossings(column.result)
-        rows.append((column.label, [(one.title, one.way, _waits_of(one, names)) for one in found]))
+        rows.append((column.label, [(one.title, one.way, _waits_of(one, names), _together(one)) for one in found]))
     return {"links": names, "columns": [(name, own) for name, own in rows if own]}
 
 
@@ -440,34 +463,40 @@ def _waits_of(crossing: by_link.Crossing, names: Sequence[str]) -> list[Cell]:
     return [found.get(name, Cell("", "")) for name in names]
 
 
+def _together(crossing: by_link.Crossing) -> Cell:
+    return _cell(crossing.together_s, "s", "")
+
+
 def _part(part: separately.Part) -> Json:
     """An application, a link, a block of traffic, or probes one way, by itself."""
+    columns = part.columns
     rows = [
         (
             column.label,
             [
                 Cell(*readable.said_apart(one, unit), measure=name, interval=one)
-                for one, (_, unit, name) in zip(found, part.headings, strict=True)
+                for one, (_, unit, name) in zip(found, columns, strict=True)
             ],
         )
         for column, found in part.rows
     ]
-    headings = [(" ".join(title.split()), name) for title, _, name in part.headings]
+    headings = [(" ".join(title.split()), name) for title, _, name in columns]
     return {"title": part.title, "table": part.table, "headings": headings, "rows": rows, "note": part.note}
 
 
-def _transport(columns: list[Column]) -> Json:
+def _transport(columns: list[Column], are_apart: bool) -> Json:
     """What TCP, UDP and probes came to, by their names in the summary."""
-    figures = transport.shown([column.result for column in columns])
+    found = transport.columns([column.result for column in columns], are_apart)
     rows = []
-    for column in columns:
-        found = [figure.over(column.result) for figure in figures]
+    for k, column in enumerate(columns):
         cells = [
-            Cell("–", "", measure=figure.key) if interval is None else _cell(interval, figure.unit, figure.key)
-            for interval, figure in zip(found, figures, strict=True)
+            Cell("–", "", measure=one.figure.key)
+            if (interval := one.numbers[k]) is None
+            else Cell(*readable.with_width(interval, one.unit), measure=one.figure.key, interval=interval)
+            for one in found
         ]
         rows.append((column.label, cells))
-    return {"headings": [(figure.title, figure.key) for figure in figures], "rows": rows}
+    return {"headings": [(one.title, one.figure.key) for one in found], "rows": rows}
 
 
 def _calibrations(columns: list[Column]) -> list[Json]:

@@ -64,6 +64,25 @@ def ports(scenario: Mapping[str, Any], summary: Mapping[str, Any]) -> list[Port]
     ]
 
 
+FULL = 1.00005
+"""A utilisation that is read as more than 100.00 %."""
+
+
+def over_full(results: Sequence[Result]) -> str:
+    """How a link can be used by more than 100 %, where a table says so; nothing where none does."""
+    traced = set()
+    for result in results:
+        for port in ports(result.scenario, result.summary):
+            if (port.figures.get("utilisation") or 0.0) >= FULL:
+                link, first = links.of(result.scenario)[port.link], port.way == links.WAYS[0]
+                traced.add("trace" in link if first else "reverse_trace" in link)
+    said = {
+        False: "Above 100 %: a packet that began before the window or an outage counts where it ends.",
+        True: "Above 100 %: the window holds more than the mean of the trace.",
+    }
+    return " ".join(said[one] for one in sorted(traced))
+
+
 def crossings(result: Result) -> list[Crossing]:
     """Each block and direction with packets; none where there is one link, whose waits are its own."""
     found = []

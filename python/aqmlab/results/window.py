@@ -156,8 +156,12 @@ class Window:
         Of runs that are too short to tell, intervals of 95 % would hold 84, 72 and 55 %, where neighbours of 400 cells
         have correlations of 0.98, 0.99 and 0.995.
         """
-        is_known = self.settled is None or self.settled["answer"] == YES
-        return parts if is_known else np.full_like(parts, np.nan)
+        return parts if self.is_trusted else np.full_like(parts, np.nan)
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the run is known to be settled, or was not asked."""
+        return self.settled is None or self.settled["answer"] == YES
 
     @cached_property
     def cdf(self) -> Array:
