@@ -16,7 +16,7 @@ import aqmlab
 from aqmlab import cli, figures
 from aqmlab.errors import BadInput, Doubt
 from aqmlab.figures import apart, applications, coinciding, responses
-from aqmlab.figures.calibration import _fit
+from aqmlab.figures.calibration import _fit, calibration_fit
 from aqmlab.figures.drawn import COLOURS, METADATA, Drawn
 from aqmlab.figures.looks import HUES, INK, ON_PAGE, PREFERRED, Look, looks_of, shaded
 from aqmlab.figures.queue import WORTH_SHOWING, Panel, Series, _in_steps, _ways
@@ -259,6 +259,15 @@ def test_what_is_wanted_of_a_calibration_is_written_where_no_mark_and_no_key_is(
     assert not any(box.padded(2).contains(x, y) for x, y in [*marks, *along])
     assert not box.overlaps(keys) and not keys.y0 < wanted < keys.y1
     assert axes.get_window_extent().y0 <= box.y0
+
+
+@pytest.mark.parametrize(("error", "off"), [(-0.00487, "0.49 % less"), (0.0011, "0.11 % more")])
+def test_how_far_a_calibration_is_off_is_said_of_what_was_wanted(error, off):
+    facts = {"users": 2696, "load_bps": 15e6, "confirmed_bps": 15e6 * (1 + error), "predicted_bps": 15.275e6}
+    rates = {"uncongested_rate_bps": 1e9, "uncongested_reverse_rate_bps": 1e9}
+    run = {"measured_s": 60.0, "seed": 1, "window_error": None, "error": error, "confirmed_each_bps": {}}
+    said = calibration_fit(facts | rates | run).caption
+    assert f"{off} than the 15 Mb/s that were wanted" in said and "the line has 15.275 Mb/s there" in said
 
 
 def test_directions_are_drawn_that_have_a_queue():
