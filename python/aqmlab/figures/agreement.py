@@ -15,6 +15,7 @@ from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import INSIDE, inside, wrapped
 from aqmlab.figures.looks import GRID, MUTED, Look, void_note
 from aqmlab.figures.sheet import Sheet
+from aqmlab.figures.ticks import plain
 from aqmlab.statistics import Array
 
 FEWEST_BEYOND = 10
@@ -146,5 +147,5 @@ def _who(column: Column) -> str:
 
 def _plain_numbers(axes: Axes, both: bool) -> None:
     for axis in (axes.xaxis, axes.yaxis) if both else (axes.xaxis,):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_major_formatter(FuncFormatter(plain))
         axis.set_minor_formatter(NullFormatter())

@@ -20,6 +20,7 @@ from aqmlab.figures.legends import below, wrapped
 from aqmlab.figures.looks import Look, void_note
 from aqmlab.figures.responses import FEWEST_FOR_A_BAND, band
 from aqmlab.figures.sheet import Sheet
+from aqmlab.figures.ticks import plain
 from aqmlab.results.run import Run
 from aqmlab.statistics import Array
 
@@ -212,5 +213,5 @@ def _scaled(axes: Axes, is_tail: bool) -> None:
         axes.set(xscale="log", ylim=(0, 100))
         axes.margins(x=0)
     axis = axes.yaxis if is_tail else axes.xaxis
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(plain))
     axis.set_minor_formatter(NullFormatter())

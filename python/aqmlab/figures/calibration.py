@@ -30,10 +30,11 @@ def calibration_fit(facts: Json, number: int = 0) -> Drawn:
         else f" {others} the load would vary by about ± {units.say_share(error, 1)}, which no interval here has in it."
     )
     off = f"{units.say_share(abs(facts['error']), 2)} {'less' if facts['error'] < 0 else 'more'}"
+    wanted = units.say_rate(facts["load_bps"])
     caption = (
         f"Mean throughput in one direction on the uncongested link of {units.say_rates(rates_in(facts))}, "
         f"IP packets, {of_seeds}, window of {facts['measured_s']:g} s. {facts['users']:,} users offered "
-        f"{units.say_rate(facts['confirmed_bps'], 5)}, {off} than the {units.say_rate(facts['load_bps'])} that were wanted "
+        f"{units.say_rate(facts['confirmed_bps'], 5)}, {off} than the {wanted} that were wanted "
         f"({each}); the line has {units.say_rate(facts['predicted_bps'], 5)} there.{window}"
     )
     name = "calibration" if number == 0 else f"calibration-{number + 1}"

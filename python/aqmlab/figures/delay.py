@@ -18,6 +18,7 @@ from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import below, wrapped
 from aqmlab.figures.looks import MUTED, Look, void_note
 from aqmlab.figures.sheet import Sheet
+from aqmlab.figures.ticks import plain
 from aqmlab.results import times, ways
 from aqmlab.results.run import of_link
 from aqmlab.statistics import Interval
@@ -136,7 +137,7 @@ def _drawn(rows: Sequence[Row], directions: Sequence[str], sheet: Sheet) -> Figu
         axes.tick_params(axis="y", length=0, pad=sheet.points(7))
         axes.spines["left"].set_visible(False)
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if math.log10(ends[1] / ends[0]) > DECADES else (1, 2, 5)))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_major_formatter(FuncFormatter(plain))
         axes.xaxis.set_minor_formatter(NullFormatter())
     for axes in grid[-1]:
         axes.set_xlabel("queueing delay (ms)")

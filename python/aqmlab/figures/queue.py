@@ -18,6 +18,7 @@ from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import wrapped
 from aqmlab.figures.looks import INK, MUTED, Look, void_note
 from aqmlab.figures.sheet import Sheet
+from aqmlab.figures.ticks import plain
 from aqmlab.json_files import Json
 from aqmlab.links import WAYS
 from aqmlab.results import times
@@ -325,4 +326,4 @@ def _draw(axes: Axes, panel: Panel, top: float, room: float, sheet: Sheet) -> No
     axes.set_xlim(0, panel.duration)
     axes.set_ylim(-reach if len(panel.series) > 1 else 0, reach)
     axes.yaxis.set_major_locator(MaxNLocator(4))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{abs(value):g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(abs(value))))

@@ -17,6 +17,7 @@ from aqmlab.figures.drawn import Drawn
 from aqmlab.figures.legends import legend
 from aqmlab.figures.looks import Look, void_note
 from aqmlab.figures.sheet import Sheet
+from aqmlab.figures.ticks import plain
 from aqmlab.results import readable
 from aqmlab.results.exchanges import index
 from aqmlab.results.readable import listed
@@ -169,8 +170,8 @@ def _tails(curves: Sequence[Curve], sheet: Sheet) -> Figure:
         xscale="log", yscale="log", xlim=(0.02, max(longest, 2.0) * 1.1), ylim=(max(min(lowest, 1.0) * 0.7, 1e-4), 110)
     )
     axes.set(xlabel="response time (s)", ylabel="exchanges that take longer (%)")
-    axes.xaxis.set_major_formatter(FuncFormatter(_plain))
-    axes.yaxis.set_major_formatter(FuncFormatter(_plain))
+    axes.xaxis.set_major_formatter(FuncFormatter(plain))
+    axes.yaxis.set_major_formatter(FuncFormatter(plain))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_minor_formatter(NullFormatter())
     if len(drawn) > 1:
@@ -225,10 +226,6 @@ def widest_said(widths: Sequence[Mapping[float, float]]) -> str:
 
 def _is_too_wide(width: float) -> bool:
     return readable.is_too_wide(width, readable.POSSIBLE["share"])
-
-
-def _plain(value: float, _position: int | None = None) -> str:
-    return f"{value:g}"
 
 
 def _quantile(column: Column, share: float) -> float:

@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from aqmlab import units
 from aqmlab.figures import coinciding, legends
 from aqmlab.figures.sheet import Sheet
+from aqmlab.figures.ticks import plain
 from aqmlab.json_files import Json
 from aqmlab.statistics import Array
 from aqmlab.study.figures.cell import Cell
@@ -137,11 +138,6 @@ def legend(
 def widths_of(lines: Sequence[tuple[Curve, Array, Array]], is_log: bool = False) -> list[float]:
     """How many times wider than its look each line of a panel is drawn, as `widths` says it."""
     return coinciding.widths([(curve.look, x, y) for curve, x, y in lines], is_log)
-
-
-def plain(value: float, _position: int | None = None) -> str:
-    """A number at a logarithmic axis."""
-    return f"{value:g}"
 
 
 def logarithmic(axis: Axis) -> None:
