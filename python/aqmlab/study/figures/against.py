@@ -140,7 +140,7 @@ def _draw_panel(axes: Axes, series: Sequence[Series], log: str, sheet: Sheet) ->
         line = one.curve.look.line(sheet)
         line["linewidth"] *= wider[k]
         mark: dict[str, Any] = {
-            "marker": one.curve.mark or "o",
+            "marker": one.curve.point_mark,
             "markersize": sheet.points(4.5 if one.curve.mark else 3.2),
             "markeredgewidth": sheet.points(1.1),
         }

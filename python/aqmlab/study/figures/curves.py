@@ -3,7 +3,7 @@
 A hue is a family of disciplines, the same in all figures of a study. In a figure of one family its shades are the load
 or parameter by which its curves differ. A line is solid with ECN and dashed without where both are shown; where ECN
 does not vary, its style tells parameters apart. What then still differs has sparse marks. The uncongested link is grey
-and dashed, drop-tail black.
+and dashed, drop-tail black, whatever its buffers are called.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -27,6 +27,8 @@ STYLES: tuple[Any, ...] = (
 WITHOUT_ECN, OTHER_ECN = STYLES[1], (STYLES[3], STYLES[2], STYLES[4])
 REFERENCE_STYLES: tuple[Any, ...] = ((0, (5, 2)), (0, (1.6, 1.2)), (0, (7, 1.5, 1.5, 1.5)))
 MARKS = ("", "o", "s", "^", "D", "v", "X", "P")
+POINT_MARKS = dict(zip(MARKS, (*MARKS[1:], "*"), strict=True))
+"""The same where each point has a mark, and no mark is the first of them."""
 
 SELDOM = (3, 7, 8, 9, 4, 5, 6, 0, 1, 2)
 """Hues in the order in which those are given that no kind prefers."""
@@ -46,6 +48,11 @@ class Curve:
     mark: str
     panel: str | None
     """Value of the axis that makes panels; `None` if it belongs in all of them."""
+
+    @property
+    def point_mark(self) -> str:
+        """Its mark where each of its points has one."""
+        return POINT_MARKS[self.mark]
 
     def line(self, sheet: Sheet, number: int = 0, points: int = 400) -> dict[str, Any]:
         """For `Axes.plot`; the marks of curves that run together stand at different places."""
@@ -250,7 +257,7 @@ def _told_apart(cells: Sequence[Cell], without: Sequence[str]) -> list[_Told]:
     rest = [axis for axis in axes if axis not in told]
     found = [
         _Told(
-            (str(qdisc_of(cell)["kind"]), tuple(_stem(cell.at.get(axis) or "") for axis in of_law)),
+            _family(cell, of_law),
             laws[k],
             words[k],
             tuple(values[axis][k] for axis in rest),
@@ -260,6 +267,13 @@ def _told_apart(cells: Sequence[Cell], without: Sequence[str]) -> list[_Told]:
     if len(set(found)) < len(found):  # the same in another grid
         found = [replace(one, rest=(*one.rest, cell.grid)) for one, cell in zip(found, cells, strict=True)]
     return found
+
+
+def _family(cell: Cell, of_law: Sequence[str]) -> Hashable:
+    """All drop-tail queues are of one, for they are all black: `td` and `td-short` differ in their buffers."""
+    if _is_drop_tail(cell):
+        return "drop-tail"
+    return str(qdisc_of(cell)["kind"]), tuple(_stem(cell.at.get(axis) or "") for axis in of_law)
 
 
 def _is_function(keys: Sequence[Hashable], values: Sequence[Hashable]) -> bool:

@@ -1,7 +1,6 @@
 """Runs of consecutive losses: how often more than n packets are lost in a row."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -27,8 +26,6 @@ from aqmlab.study.figures.layout import (
 from aqmlab.study.measured import named
 
 PLACES = ("forward", "reverse", "probes")
-POINTS: dict[str, Any] = {"marker": "o", "markevery": 1}
-"""There is nothing between whole numbers of packets."""
 LONGEST = 63
 """Longer runs are counted with those of this length."""
 
@@ -60,7 +57,9 @@ def loss_runs(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
             lines = [(curve, *_positive(100 * longer(counted[curve.cell.name]))) for curve in panel]
             for k, ((curve, kept, share), wider) in enumerate(zip(lines, widths_of(lines, is_log=True), strict=True)):
                 reach = max(reach, int(kept[-1]) + 1)
-                line = curve.line(sheet, k, kept.size) | POINTS | {"markersize": sheet.points(2.6)}
+                # There is nothing between whole numbers of packets: each has its mark.
+                points = {"marker": curve.point_mark, "markersize": sheet.points(4.0 if curve.mark else 2.6)}
+                line = curve.line(sheet, k, kept.size) | points | {"markevery": 1}
                 line["linewidth"] *= wider
                 drawn.append((curve, axes.plot(kept, share, **line)[0]))
             axes.set_yscale("log")
