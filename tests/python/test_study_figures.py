@@ -6,6 +6,7 @@ import io
 import math
 import re
 
+import matplotlib as mpl
 import numpy as np
 import polars as pl
 import pytest
@@ -14,14 +15,15 @@ from scipy import stats
 
 from aqmlab.errors import BadInput
 from aqmlab.figures import coinciding
-from aqmlab.figures.drawn import pictures
+from aqmlab.figures.drawn import COLOURS, pictures
 from aqmlab.figures.looks import HUES, INK, PREFERRED, REFERENCE, shaded
-from aqmlab.figures.sheet import PAGE, Sheet
+from aqmlab.figures.sheet import PAGE, PHONE, Sheet
+from aqmlab.figures.ticks import plain
 from aqmlab.results.exchanges import CDF_TIMES, SIZE_BINS
 from aqmlab.statistics import Interval
 from aqmlab.study import figures, tables
 from aqmlab.study.figures import layout, losses, responses
-from aqmlab.study.figures.curves import WITHOUT_ECN, curves_of, hues_of
+from aqmlab.study.figures.curves import POINT_MARKS, STYLES, WITHOUT_ECN, curves_of, hues_of
 from aqmlab.study.figures.layout import panels_of
 from aqmlab.study.figures.over_time import series_of
 from aqmlab.study.figures.sizes import number_and_bytes
@@ -97,6 +99,29 @@ def test_twelve_curves_are_all_told_apart():
     found = drawn_curves(cells)
     assert len(found) == 12
     assert len({(c.look.color, repr(c.look.style), c.mark) for c in found.values()}) == 12
+
+
+def test_two_drop_tail_queues_of_other_names_are_told_apart():
+    """Both are black: `td` and `td-short` of a study, beside disciplines."""
+    cells = [cell(aqm, load=load) for aqm in ("td-240", "td-short-110", "red-24") for load in ("90", "98")]
+    for one in cells[:4]:
+        one.scenario["link"]["qdisc"]["kind"] = "pfifo"
+    against = spec("against", x="load", measure="loss_ratio")
+    found = {curve.label: curve for curve in curves_of(against, finder(cells))}
+    long, short = found["TD 240"], found["TD SHORT 110"]
+    assert long.look.color == short.look.color == INK
+    assert (long.look.style, short.look.style) == ("-", STYLES[1]) and not (long.mark or short.mark)
+
+
+def test_marks_tell_curves_apart_where_each_point_has_one():
+    assert len(set(POINT_MARKS.values())) == len(POINT_MARKS) and POINT_MARKS[""] == "o"
+    cells = [cell(f"{kind}-{n}", ecn) for kind in ("pi", "rem") for n in (24, 240) for ecn in ("off", "on")]
+    against = spec("against", x="load", measure="loss_ratio")
+    for drawn in figures.draw([against, spec("loss_runs", id="2")], finder(cells)):
+        with mpl.rc_context(PAGE.style(COLOURS)):
+            legend = drawn.draw(PAGE).axes[0].get_legend()
+        looks = {(line.get_color(), str(line.get_linestyle()), line.get_marker()) for line in legend.get_lines()}
+        assert len(looks) == len(cells)
 
 
 def test_other_ways_to_use_ecn_have_styles_of_their_own():
@@ -195,6 +220,21 @@ def test_many_panels_are_drawn_in_rows_and_say_that_they_are_enlarged():
         assert all(f"8{k} %" in figure.svg for k in range(6))
 
 
+def test_numbers_of_an_axis_are_written_alike():
+    assert [plain(10.0**power) for power in (-6, -5, -4, 0, 2, 6)] == [
+        "0.000001",
+        "0.00001",
+        "0.0001",
+        "1",
+        "100",
+        "1000000",
+    ]
+    assert (plain(0.30000000000000004), plain(2.5), plain(0.0)) == ("0.3", "2.5", "0")
+    rare = [cell("pi-24", runs=[10**7, *[0] * 8, 1]), cell("rem-24", runs=[100, 10, 1])]
+    for drawn in figures.draw([spec("loss_runs")], finder(rare)):
+        assert "0.00001" in drawn.svg and "1e-05" not in drawn.svg
+
+
 def test_against_draws_the_t_interval_where_it_was_measured():
     one = cell("pi-24", load="90", losses=(0.01, 0.02, 0.03))
     found = figures.draw([spec("against", x="load", measure="loss_ratio")], finder([one, cell("pi-24")]))
@@ -244,6 +284,20 @@ def test_captions_say_which_points_were_not_run(run, left_out, said):
     asked = {"id": "t", "rows": [{}], "measures": ["loss_ratio"], "by": "load"}
     assert tables.build([asked], finder(ours), finder(theirs))[0].caption.endswith(said)
     assert "not run" not in figures.draw(specs, finder(ours))[0].caption
+
+
+@pytest.mark.parametrize("sheet", [PAGE, PHONE])
+def test_a_panel_says_which_curves_of_the_legend_were_not_run_in_it(sheet):
+    run = [cell(aqm, load=load) for aqm, load in (("pi-24", "90"), ("pi-24", "98"), ("rem-24", "90"))]
+    lost = [cell("rem-24", load="98"), cell("ared-12", load="98"), cell("rem-24", load="98", grid="general")]
+    of_panels = [spec(kind, panels="load") for kind in ("cdf", "ccdf")]
+    for drawn in figures.draw(of_panels, finder(run), finder(lost)):
+        with mpl.rc_context(sheet.style(COLOURS)):
+            titles = [(axes.get_title("left"), axes.get_title("right")) for axes in drawn.draw(sheet).axes]
+        assert titles[0] == ("90 %", "") and titles[1][0] == "98 %"
+        assert titles[1][1].split() == ["not", "run:", "REM", "24"]
+    for drawn in figures.draw([spec(panels="load")], finder(run)):
+        assert "not run" not in drawn.svg
 
 
 def test_what_has_no_interval_does_not_look_exact():

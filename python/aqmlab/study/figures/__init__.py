@@ -135,4 +135,8 @@ def _drawn(spec: Json, find: Find, left_out: LeftOut, hues: Hues) -> Drawn | Non
         return None
     kind = as_printed if spec.get(PRINTED) else KINDS[str(spec["kind"])]
     drawn = kind(name_of(spec), spec, curves)
-    return drawn and replace(drawn, caption=drawn.caption + left.said(spec["curves"], find, left_out))
+    if drawn is None:
+        return None
+    lost = left.absent(spec, curves, left_out)
+    draw = left.noted(drawn.draw, spec, curves, lost) if any(lost) else drawn.draw
+    return replace(drawn, caption=drawn.caption + left.said(spec["curves"], find, left_out), draw=draw)
