@@ -41,6 +41,8 @@ numbers say of each claim: [the studies](../studies.md).
 
 TAKEN = "taken.json"
 """Beside such figures: the command and the date of each, by its name."""
+BESIDE = {("le2003", "device"): "device-queue.png"}
+"""Figures that no paper has, of the bare model, which the text beside a study shows: their files among all images."""
 KINDS_TAKEN = ("against", "loss_runs", "sizes")
 NUMBERED = re.compile(r"\d+[a-z]?(, \d+[a-z]?)*")
 """How papers number their figures; one of ours can stand for several."""
@@ -89,6 +91,8 @@ def write(studies: Sequence[Study], page: Path, images: Path) -> None:
         for bed, title in columns:
             cells = kept_cells(study, bed)
             specs = drawable(study.figures, cells)
+            if not bed:
+                write_beside(study, cells, images.parent)
             taken = {} if bed else _taken(images / study.id)
             kept = [spec for spec in study.figures if figures.name_of(spec) in taken]
             if not specs and not kept:
@@ -117,6 +121,14 @@ def write(studies: Sequence[Study], page: Path, images: Path) -> None:
     for path in set(images.glob("*/*.png")) - drawn_files:
         path.unlink()
     store.write_text(page, "\n".join(parts))
+
+
+def write_beside(study: Study, cells: Cells, images: Path) -> None:
+    """Writes the figures that the text beside a study shows."""
+    for spec in study.figures:
+        if (place := BESIDE.get((study.id, str(spec["id"])))) is not None:
+            for one in figures.draw([spec], cells.find, cells.left_out, study.figures):
+                (images / place).write_bytes(as_on_page(one))
 
 
 class KeptCell(Cell):

@@ -179,3 +179,5 @@ def test_the_page_of_the_papers_figures_is_current(tmp_path, monkeypatch):
     assert page.read_text(encoding="utf-8") == committed.read_text(encoding="utf-8"), "make studies draws it anew"
     there = {path.relative_to(images) for path in images.rglob("*.png")}
     assert there == {path.relative_to(ROOT / "docs/img/studies") for path in (ROOT / "docs/img/studies").rglob("*.png")}
+    beside = {path.name for path in images.parent.glob("*.png")}
+    assert beside == set(study_figures.BESIDE.values()) and all((ROOT / "docs/img" / name).exists() for name in beside)
