@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import NormalDist
 
@@ -21,11 +21,14 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 import aqmlab
+from aqmlab.figures import coinciding
 from aqmlab.figures.drawn import Drawn
-from aqmlab.figures.looks import HUES, INK, REFERENCE
+from aqmlab.figures.legends import below as below_all
+from aqmlab.figures.looks import HUES, INK, REFERENCE, Look
 from aqmlab.figures.sheet import Sheet
 from aqmlab.vectors import ACCEPTOR, INITIATOR, Vector, reading
 
@@ -70,6 +73,12 @@ PAGES = {
 
 REFERENCE_MODEL = "unc2001"
 
+SHEET = Sheet(7.6)
+"""Narrower than a page's."""
+
+TIMES = ((1e-3, 1, 1e3), ("0.001", "1", "1000"))
+"""Ticks of an axis of times, seconds, and what they say."""
+
 Values = NDArray[np.float64]
 
 
@@ -99,12 +108,13 @@ def main(names: list[str]) -> int:
 def save(name: str, draw: Callable[[], Figure]) -> None:
     """Writes a picture."""
 
-    def drawn(_: Sheet) -> Figure:
+    def as_drawn(_: Sheet) -> Figure:
         mpl.rcParams["text.parse_math"] = True  # for powers of ten at axes; what the style said comes back afterwards
         return draw()
 
-    # A tenth of a point is finer than a screen.
-    text = re.sub(r"(\d\.\d)\d+", r"\1", Drawn(name, name, "", drawn).svg)
+    # A tenth of a point is finer than a screen; what stands between tags is to be read.
+    svg = Drawn(name, name, "", as_drawn).svg
+    text = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d)\d+", r"\1", tag[0]), svg)
     (PICTURES / f"{name}.svg").write_text(text, encoding="utf-8")
     print(name, flush=True)
 
@@ -122,18 +132,26 @@ def sizes_and_gaps(model: str, folder: Path) -> tuple[Values, Values]:
 
 def picture(shown: dict[str, tuple[Values, Values]]) -> Figure:
     """How many responses are larger, which share of the bytes smaller ones have, how often a user asks."""
-    figure = Figure(figsize=(7.6, 2.7), layout="constrained")
+    is_alone = len(shown) == 1
+    figure = Figure(figsize=(SHEET.width, 2.7 if is_alone else 3.05), layout="constrained")
     sizes_at, bytes_at, gaps_at = figure.subplots(1, 3)
-    hues = iter((INK, *HUES) if len(shown) == 1 else HUES)
+    hues = iter((INK, *HUES) if is_alone else HUES)
+    looks = [
+        Look(REFERENCE if model == REFERENCE_MODEL and not is_alone else next(hues), "-", 1.8, 3 + k)
+        for k, model in enumerate(shown)
+    ]
     grid, times = np.geomspace(50, 1e8, 200), np.geomspace(1e-3, 1e3, 200)
-    for model, (sizes, gaps) in shown.items():
-        color = REFERENCE if model == REFERENCE_MODEL and len(shown) > 1 else next(hues)
+    larger, amounts, later = [], [], []
+    for sizes, gaps in shown.values():
         below = np.searchsorted(sizes, grid, side="right")
         sums = np.concatenate(([0.0], np.cumsum(sizes)))
-        sizes_at.plot(grid, np.where(below < sizes.size, 1 - below / sizes.size, np.nan), color=color, label=model)
-        bytes_at.plot(grid, 100 * sums[below] / sums[-1], color=color)
+        larger.append(np.where(below < sizes.size, 1 - below / sizes.size, np.nan))
+        amounts.append(100 * sums[below] / sums[-1])
         longer = 1 - np.searchsorted(gaps, times, side="right") / gaps.size
-        gaps_at.plot(times, np.where(longer > 0, longer, np.nan), color=color)
+        later.append(np.where(longer > 0, longer, np.nan))
+    lines = drawn(sizes_at, grid, larger, looks, is_log=True)
+    drawn(bytes_at, grid, amounts, looks, is_log=False)
+    drawn(gaps_at, times, later, looks, is_log=True)
     for axes in (sizes_at, gaps_at):
         axes.set(xscale="log", yscale="log", ylim=(1e-5, 1.3))
     bytes_at.set(xscale="log", ylim=(0, 100), xlabel="size (B)", ylabel="%", title="Bytes in responses up to")
@@ -142,9 +160,21 @@ def picture(shown: dict[str, tuple[Values, Values]]) -> Figure:
     for axes in (sizes_at, bytes_at):
         axes.set_xlim(50, 1e8)
         axes.set_xticks([1e2, 1e4, 1e6, 1e8], ["100", "10 k", "1 M", "100 M"])
-    gaps_at.set_xticks([1e-3, 1, 1e3], [r"$\mathdefault{10^{-3}}$", "1", r"$\mathdefault{10^{3}}$"])
-    sizes_at.legend(loc="lower left", fontsize=7.5, handlelength=1.4)
+    gaps_at.set_xticks(*TIMES)
+    if not is_alone:
+        # Below: models have curves in every corner of the panels.
+        keys = [coinciding.key(line, look, SHEET) for line, look in zip(lines, looks, strict=True)]
+        below_all(figure, list(zip(keys, shown, strict=True)), SHEET)
     return figure
+
+
+def drawn(axes: Axes, x: Values, every: Sequence[Values], looks: Sequence[Look], *, is_log: bool) -> list[Line2D]:
+    """One curve for each look; of those that lie upon each other the lower one is wider."""
+    along = [(look, np.log(x), y) for look, y in zip(looks, every, strict=True)]
+    return [
+        axes.plot(x, y, **(look.line(SHEET) | {"linewidth": SHEET.points(wider * look.width)}))[0]
+        for look, y, wider in zip(looks, every, coinciding.widths_along(along, is_log), strict=True)
+    ]
 
 
 VECTORS = ROOT / "examples/vectors/internet2-like.cvec"
@@ -186,7 +216,7 @@ def vectors_picture() -> Figure:
     rtts_at.set(xscale="log", xlabel="round-trip time (ms)", ylabel="%", ylim=(0, 100), title="Round-trip times up to")
     rtts_at.set_xticks([10, 100, 1000], ["10", "100", "1000"])
     thinks_at.set(xlabel="time (s)", ylabel="share", title="Waits longer than", ylim=(1e-4, 1.3))
-    thinks_at.set_xticks([1e-3, 1, 1e3], [r"$\mathdefault{10^{-3}}$", "1", r"$\mathdefault{10^{3}}$"])
+    thinks_at.set_xticks(*TIMES)
     arrivals_at.set(xlabel="time (s)", ylabel="1/s", ylim=(0, None), xlim=(0, 300), title="New connections a second")
     sizes_at.legend(loc="lower left", fontsize=7, handlelength=1.2)
     return figure
