@@ -22,8 +22,10 @@ from matplotlib.figure import Figure
 
 import aqmlab
 from aqmlab import engine, statistics, units
+from aqmlab.figures import coinciding
 from aqmlab.figures.drawn import Drawn
-from aqmlab.figures.looks import HUES, INK, MUTED, REFERENCE
+from aqmlab.figures.looks import HUES, INK, MUTED, REFERENCE, Look
+from aqmlab.figures.sheet import PAGE
 from aqmlab.results import times
 from aqmlab.results.run import Run
 
@@ -101,21 +103,27 @@ def picture(run: Run, reference: Run) -> Figure:
     """Waiting time over time, and the distribution of response times, beside drop-tail's."""
     figure = Figure(figsize=(7.6, 2.5), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
-    curves = [(run, INK if run is reference else HUES[0], 1.6)]
+    curves = [(run, Look(INK if run is reference else HUES[0], "-", 1.6, 3))]
     if run is not reference:
-        curves.insert(0, (reference, REFERENCE, 1.4))
-    for shown, color, width in curves:
-        label = str(shown.scenario["link"]["qdisc"]["kind"])
+        curves.insert(0, (reference, Look(REFERENCE, "-", 1.4, 2)))
+    delays, shares = [], []
+    grid = np.geomspace(0.02, 20, 160)
+    for shown, look in curves:
         queue = shown.queue.filter(pl.col("direction") == 0)
         step = times.middle_of_step(queue.columns, STEP_S)
         curve = [(float(middle[0]), 1e3 * waits(part)) for middle, part in queue.group_by(step, maintain_order=True)]
-        at, values = zip(*curve, strict=True)
-        left.plot(at, np.maximum(values, 0.1), color=color, linewidth=width, label=label)
+        at, values = np.array(curve).T
+        delays.append((look, at, np.maximum(values, 0.1)))
         responses = np.sort(shown.exchanges.filter(pl.col("traffic") == 0)["response_time_s"].to_numpy())
-        grid = np.geomspace(0.02, 20, 160)
-        right.plot(
-            grid, 100 * np.searchsorted(responses, grid, side="right") / responses.size, color=color, linewidth=width
-        )
+        shares.append((look, np.log(grid), 100 * np.searchsorted(responses, grid, side="right") / responses.size))
+    # Of curves that lie upon each other the lower one is wider.
+    for (shown, _), (look, at, values), wider in zip(
+        curves, delays, coinciding.widths_along(delays, True), strict=True
+    ):
+        label = str(shown.scenario["link"]["qdisc"]["kind"])
+        left.plot(at, values, color=look.color, linewidth=wider * look.width, label=label)
+    for (look, _, values), wider in zip(shares, coinciding.widths_along(shares), strict=True):
+        right.plot(grid, values, color=look.color, linewidth=wider * look.width)
     left.set_yscale("log")
     left.set(xlim=(0, 120), ylim=(0.1, 1000), xlabel="time (s)", ylabel="wait (ms)", title="Queueing delay")
     left.set_yticks([0.1, 1, 10, 100, 1000], ["0.1", "1", "10", "100", "1000"])
@@ -129,7 +137,8 @@ def picture(run: Run, reference: Run) -> Figure:
     )
     right.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
     handles, labels = left.get_legend_handles_labels()
-    right.legend(handles, labels, loc="lower right", fontsize=8.5, handlelength=1.6)
+    keys = [coinciding.key(line, look, PAGE) for line, (_, look) in zip(handles, curves, strict=True)]
+    right.legend(keys, labels, loc="lower right", fontsize=8.5, handlelength=1.6)
     return figure
 
 
