@@ -73,3 +73,24 @@ def test_kept_files_say_the_same_of_a_choice_and_of_today_where_they_are_one(jud
     guide = Path(ROOT / "docs/guide/advise.md").read_text(encoding="utf-8")
     for one in kept.values():
         assert f"| {one.chosen} | {one.best} | {one.cost:.3f} | {one.of_today:.3f} | {one.stated:.3f} |" in guide
+
+
+def test_what_the_guide_and_the_validation_say_of_two_judgings_is_what_is_kept(judge: Any) -> None:
+    table, again = (judge.read(ROOT / f"benches/{name}.jsonl") for name in ("judged", "judged-again"))
+    assert list(again) == list(range(82)) and len(table) == 154
+    within = sum(one.within for one in table.values())
+    today, then = (sum(kept[number].within for number in again) for kept in (again, table))
+    outside, was_outside = ({n for n, one in kept.items() if not one.within} for kept in (again, table))
+    sure, was_sure = ({n for n, one in kept.items() if one.sure} for kept in (again, table))
+    assert (within, today, then) == (152, 77, 80)
+    assert (was_outside, was_sure) == ({3, 22}, {3})
+    assert (outside, sure) == ({3, 10, 22, 66, 71}, {3, 22})
+    left = [again[number] for number in outside - sure]
+    assert all(0.004 <= one.cost <= 0.008 and one.stated <= 0.003 for one in left)
+    guide, validation = (
+        Path(ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("guide/advise", "validation")
+    )
+    for said in (f"stated on {within} of 154 links", f"stated on {today} of them, where the table has {then}"):
+        assert said in guide
+    for said in (f"on {within} of 154 links", f"within its interval on {today},", "links 10, 66 and 71"):
+        assert said in validation
