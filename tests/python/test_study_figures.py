@@ -286,6 +286,14 @@ def test_captions_say_which_points_were_not_run(run, left_out, said):
     assert "not run" not in figures.draw(specs, finder(ours))[0].caption
 
 
+def test_a_caption_says_that_a_curve_under_another_is_wider():
+    said = "Of curves that lie upon each other the lower one is drawn wider."
+    specs = [spec(), spec(printed=True), spec("ccdf")]
+    for times, is_said in (((0.1, 0.3, 0.7, 1.4), True), ((1.9, 1.9, 1.9, 1.9), False)):
+        cells = [cell("pi-24"), cell("rem-24", times=times)]
+        assert [said in drawn.caption for drawn in figures.draw(specs, finder(cells))] == [is_said] * len(specs)
+
+
 @pytest.mark.parametrize("sheet", [PAGE, PHONE])
 def test_a_panel_says_which_curves_of_the_legend_were_not_run_in_it(sheet):
     run = [cell(aqm, load=load) for aqm, load in (("pi-24", "90"), ("pi-24", "98"), ("rem-24", "90"))]

@@ -135,9 +135,18 @@ def legend(
     legends.below(figure, [*((line, curve.label) for line, curve in keys), *more], sheet)
 
 
-def widths_of(lines: Sequence[tuple[Curve, Array, Array]], is_log: bool = False) -> list[float]:
+Lines = Sequence[tuple[Curve, Array, Array]]
+"""Curves of a panel, with x and y."""
+
+
+def widths_of(lines: Lines, is_log: bool = False) -> list[float]:
     """How many times wider than its look each line of a panel is drawn, as `widths` says it."""
     return coinciding.widths([(curve.look, x, y) for curve, x, y in lines], is_log)
+
+
+def wider_said(panels: Sequence[Lines], is_log: bool = False) -> str:
+    """A sentence at the end of a caption, where a panel has lines that are wider than their look."""
+    return coinciding.said([width for lines in panels for width in widths_of(lines, is_log)])
 
 
 def logarithmic(axis: Axis) -> None:

@@ -23,6 +23,7 @@ from aqmlab.study.figures.layout import (
     ACROSS,
     ACROSS_NARROW,
     Drawings,
+    Lines,
     Panel,
     extent,
     legend,
@@ -32,6 +33,7 @@ from aqmlab.study.figures.layout import (
     panels_of,
     runs_said,
     set_titles,
+    wider_said,
     widths_of,
 )
 from aqmlab.study.measured import bases_said, has_interval, named
@@ -48,8 +50,9 @@ def cdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
     if not curves:
         return None
     end = min(float(spec.get("xmax", 2.0)), 2.0)
-    caption = f"{WITHIN} {_sizes(curves)}{_precision(curves)}.{_without(every, curves)}"
     parts = panels_of(spec, curves)
+    wider = wider_said([_lines(shown, 0.0, end) for _, shown in parts])
+    caption = f"{WITHIN} {_sizes(curves)}{_precision(curves)}.{_without(every, curves)}{wider}"
     floor = _floor(curves, end)
     if len(parts) > ACROSS:
         caption += f" Shown from {enlarged.FROM_S:g} s and {floor:.0f} % on."
@@ -96,6 +99,7 @@ def as_printed(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
     caption = (
         "As the paper prints it: share of exchanges whose response is complete within the time on the horizontal axis. "
         f"{_sizes(shown)}.{_without(curves, shown)}"
+        f"{wider_said([_lines(here, 0.0, PRINTED_END) for _, here in panels_of(spec, shown)])}"
     )
 
     def draw(sheet: Sheet) -> Figure:
@@ -159,11 +163,15 @@ def _rank(cell: Cell) -> float:
     return float(mean_cdf(cell)[index(enlarged.FROM_S) :].mean())
 
 
+def _lines(curves: Sequence[Curve], start: float, end: float) -> Lines:
+    kept = (start - 1e-9 <= CDF_TIMES) & (end + 1e-9 >= CDF_TIMES)
+    return [(curve, CDF_TIMES[kept], 100 * mean_cdf(curve.cell)[kept]) for curve in curves]
+
+
 def _distributions(
     axes: Axes, curves: Sequence[Curve], start: float, end: float, sheet: Sheet, thin: float = 1.0
 ) -> Drawings:
-    kept = (start - 1e-9 <= CDF_TIMES) & (end + 1e-9 >= CDF_TIMES)
-    lines = [(curve, CDF_TIMES[kept], 100 * mean_cdf(curve.cell)[kept]) for curve in curves]
+    lines = _lines(curves, start, end)
     drawn = []
     for k, ((curve, times, shares), wider) in enumerate(zip(lines, widths_of(lines), strict=True)):
         line = curve.line(sheet, k, times.size)
@@ -185,7 +193,7 @@ def ccdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
         return None
     caption = (
         f"{LONGER} A curve ends where fewer than {FEWEST_LEFT} exchanges are left. {_sizes(curves)}. {CUT_OFF}"
-        f"{_without(every, curves)}"
+        f"{_without(every, curves)}{wider_said([_tails(shown) for _, shown in panels_of(spec, curves)], is_log=True)}"
     )
 
     def draw(sheet: Sheet) -> Figure:
@@ -194,7 +202,7 @@ def ccdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
         grid = panel_axes(figure, parts, sheet)
         lowest, longest, drawn = 1.0, 2.0, []
         for axes, (_, shown) in zip(grid, parts, strict=True):
-            lines = [(curve, *_tail(curve.cell)) for curve in shown]
+            lines = _tails(shown)
             for k, ((curve, times, shares), wider) in enumerate(zip(lines, widths_of(lines, is_log=True), strict=True)):
                 if times.size:
                     lowest, longest = min(lowest, float(shares[-1])), max(longest, float(times[-1]))
@@ -210,6 +218,10 @@ def ccdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
         return figure
 
     return Drawn(name, str(spec["title"]), caption, draw)
+
+
+def _tails(curves: Sequence[Curve]) -> Lines:
+    return [(curve, *_tail(curve.cell)) for curve in curves]
 
 
 def _tail(cell: Cell) -> tuple[Array, Array]:
