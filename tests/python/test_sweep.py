@@ -19,7 +19,6 @@ import pytest
 import aqmlab
 import fake_native
 from aqmlab import checks, cli, engine, sweep
-from aqmlab.command import sweep as sweep_command
 from aqmlab.errors import AqmlabError, BadInput, Interrupted
 from aqmlab.laws import brought
 from aqmlab.progress import NOTHING, Foreseen, Silent, Size
@@ -559,64 +558,6 @@ def test_the_sources_of_what_is_kept_are_those_that_it_is_made_with(tmp_path, mo
         (tmp_path / name).write_bytes((tmp_path / name).read_bytes() + b" ")
         digests.add(maker.sources_sha256.__wrapped__())
     assert len(digests) == 1 + len(maker.SOURCES)
-
-
-def test_interrupted_what_is_finished_stays_and_resume_goes_on(file, tmp_path, monkeypatch):
-    whole = sweeps.run(sweeps.read(file), tmp_path / "whole")
-    monkeypatch.setenv("AQMLAB_CACHE", str(tmp_path / "other"))
-    simulate, before = fake_native.simulate, runs_made()
-
-    def stopping(*arguments):
-        if runs_made() == before + 5:
-            raise KeyboardInterrupt
-        return simulate(*arguments)
-
-    monkeypatch.setattr(fake_native, "simulate", stopping)
-    said = r"stopped: 5 of 12 runs are finished in .*; the same call with resume=True goes on"
-    with pytest.raises(Interrupted, match=said):
-        sweeps.run(sweeps.read(file), tmp_path / "out")
-    rows = pl.read_parquet(tmp_path / "out/runs.parquet")
-    assert rows.height == 5 and not json.loads((tmp_path / "out/sweep.json").read_text())["complete"]
-    monkeypatch.setattr(fake_native, "simulate", simulate)
-    with pytest.raises(BadInput, match="the result folder exists"):
-        sweeps.run(sweeps.read(file), tmp_path / "out")
-    with pytest.raises(BadInput, match="holds a sweep of other runs"):
-        sweeps.run(sweeps.read(file, seeds=3), tmp_path / "out", resume=True)
-    resumed = sweeps.run(sweeps.read(file), tmp_path / "out", resume=True)
-    assert resumed.facts["runs_kept"] == rows.height
-    assert [row["digest"] for row in resumed.rows] == [row["digest"] for row in whole.rows]
-
-
-def test_what_was_to_be_made_anew_goes_on_without_that(file, tmp_path, monkeypatch):
-    sweeps.run(sweeps.read(file), tmp_path / "first")
-    simulate, before = fake_native.simulate, runs_made()
-
-    def stopping(*arguments):
-        if runs_made() == before + 5:
-            raise KeyboardInterrupt
-        return simulate(*arguments)
-
-    monkeypatch.setattr(fake_native, "simulate", stopping)
-    said = (
-        "the same call with resume=True in place of fresh=True goes on, with runs from before where none was made anew "
-        "yet$"
-    )
-    with pytest.raises(Interrupted, match=said):
-        sweeps.run(sweeps.read(file), tmp_path / "out", fresh=True)
-    monkeypatch.setattr(fake_native, "simulate", simulate)
-    assert sweeps.run(sweeps.read(file), tmp_path / "out", resume=True).facts["runs_made"] == 0
-
-
-def test_ctrl_c_when_runs_are_over_says_that_they_are_kept(file, tmp_path, capsys, monkeypatch):
-    def stopping(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(sweep_command, "show", stopping)
-    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "out")]) == 130
-    said = f"stopped: 12 runs are finished in {tmp_path / 'out'}; the same command with --resume goes on"
-    assert said in capsys.readouterr().err
-    assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "anew"), "--fresh"]) == 130
-    assert "the same command with --resume in place of --fresh goes on, with runs from" in capsys.readouterr().err
 
 
 def test_a_scenario_that_is_another_one_where_it_runs_is_refused():

@@ -163,7 +163,7 @@ impl Network {
             writes_drops: scenario.record.drops,
         };
         let is_apart = !scenario.has_routes() && !scenario.record.drops;
-        // Where a packet takes no time at all, both links can send in the nanosecond in which both are offered something.
+        // Where a packet takes no time, both links can send in the nanosecond in which both are offered something.
         let takes_time = fastest.time_for(SMALLEST_BYTES) > Span::ZERO;
         let lookahead = if is_apart && takes_time { scenario.shortest_delay() } else { Span::ZERO };
         let calendars = if lookahead > Span::ZERO { net.ports().len() } else { 1 };
