@@ -73,8 +73,8 @@ const PARAMS: &[Param] = &[
     registry::CAPACITY,
 ];
 
-/// Length of an interval at the ambient drop rate `p`: three fifths of a congestion epoch of a TCP flow over `rtt`;
-/// from 2 to 10 round trips.
+/// Length of an interval at the ambient drop rate `p`: three fifths of a congestion epoch of a TCP flow over `rtt`, so
+/// that five intervals are three epochs; from 2 to 10 round trips.
 pub fn interval(rtt: Span, p: f64) -> Span {
     let rtt_s = rtt.secs_f64();
     let epoch_s = rtt_s / (1.5 * p).sqrt();
