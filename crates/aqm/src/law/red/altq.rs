@@ -15,7 +15,8 @@
 //!
 //! What the source says. Every arrival is a sample, one that the limit refuses too. After idle time the average first
 //! decays as if a packet had come every 800 us, less one, with (1 - w)^n to twelve binary digits, in which (1 - w) of a
-//! weight below 1/4096 is 4095/4096. Nothing is signalled at a queue of one packet or none, which leaves the band, nor
+//! weight below 1/4096 is 4095/4096. (800 us is what it takes where no packet time is configured; CBQ, HFSC and PRIQ
+//! configure one for the rate of a class, which is not copied.) Nothing is signalled at a queue of one packet or none, which leaves the band, nor
 //! the first packet in the band. Then the probability is p / (2 - count p), so that gaps are spread over 1 to 2/p with
 //! a mean of 1/p. From `max` on every packet is lost, ECN-capable or not; below, ECN-capable packets are marked.
 //!
@@ -36,7 +37,8 @@ use base::{Ecn, Span, Stream, Time, maths};
 
 /// Binary digits of a packet's fractions.
 const FRACTION: u32 = 12;
-/// The time for which an idle link is taken to have sent a packet: 1000 bytes at 10 Mb/s.
+/// The time for which an idle link is taken to have sent a packet, 1000 bytes at 10 Mb/s: ALTQ's where none is
+/// configured.
 const PACKET_TIME: Span = Span::from_us(800);
 /// The smallest weight is 2 to minus this: a packet at it is 2^31.
 const MOST_SHIFT: u32 = 31 - FRACTION;
