@@ -14,6 +14,7 @@ Exit codes: 0 done, 1 the coupling is off where it must hold, 2 a run failed.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import math
 import subprocess
@@ -145,7 +146,8 @@ def main() -> int:
     parser.add_argument("--program", type=Path, help="a built example `shares`")
     parser.add_argument("--update-docs", action="store_true", help="write the tables into docs/validation.md")
     args = parser.parse_args()
-    lines: list[str] = []
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    lines = [f"Run on {today}, one run of 160 s measured at each point. Classic flows are without ECN.", ""]
     off: list[str] = []
     try:
         program = args.program or program_built()
