@@ -16,9 +16,10 @@
 //! What the source says. Every arrival is a sample, one that the limit refuses too. After idle time the average first
 //! decays as if a packet had come every 800 us, less one, with (1 - w)^n to twelve binary digits, in which (1 - w) of a
 //! weight below 1/4096 is 4095/4096. (800 us is what it takes where no packet time is configured; CBQ, HFSC and PRIQ
-//! configure one for the rate of a class, which is not copied.) Nothing is signalled at a queue of one packet or none, which leaves the band, nor
-//! the first packet in the band. Then the probability is p / (2 - count p), so that gaps are spread over 1 to 2/p with
-//! a mean of 1/p. From `max` on every packet is lost, ECN-capable or not; below, ECN-capable packets are marked.
+//! configure one for the rate of a class, which is not copied.) Nothing is signalled at a queue of one packet or none,
+//! which leaves the band, nor the first packet in the band. Then the probability is p / (2 - count p), so that gaps are
+//! spread over 1 to 2/p with a mean of 1/p. From `max` on every packet is lost, ECN-capable or not; below, ECN-capable
+//! packets are marked.
 //!
 //! What it does not say. It has no gentle slope, no byte mode and no adaptive RED. The slope here is drawn like the
 //! band; its end is a third threshold, asked after the two. The inverse of the maximum probability, in ALTQ a whole
