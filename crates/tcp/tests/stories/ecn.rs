@@ -320,6 +320,37 @@ fn linux_hurries_where_data_is_not_ecn_capable_after_other_data_was() {
     }
 }
 
+/// Ten segments, of which the first is marked and the others are lost.
+fn one_marked_and_nine_lost(repair: Repair) -> Bench {
+    let mut bench = Bench::new(&Config { initial_window: 10, repair, ..ecn() });
+    let lost: Vec<usize> = (2..=10).collect();
+    bench.write(CLIENT, 20_000).mark(CLIENT, Kind::Data, &[1]).lose(CLIENT, Kind::Data, &lost).run();
+    bench
+}
+
+#[test]
+fn an_echo_does_not_keep_a_window_small_that_repairs_after_a_timeout() {
+    for repair in [Repair::Reno, Repair::NewReno, Repair::Sack] {
+        let bench = one_marked_and_nine_lost(repair);
+        let sizes: Vec<usize> = bench.flights(CLIENT)[1..4].iter().map(|(_, flight)| flight.len()).collect();
+        // The threshold is a quarter of ten segments: of the window after the echo.
+        assert_eq!(sizes, [1, 2, 3], "{repair:?}");
+        assert!(has(&bench, SERVER, Kind::Ack, Flags::ECE)[..6].iter().all(|echo| *echo), "{repair:?}");
+        assert!(has(&bench, CLIENT, Kind::Resent, Flags::CWR).iter().all(|cwr| !cwr), "{repair:?}");
+    }
+}
+
+#[test]
+fn in_ns2_what_is_sent_again_ends_the_echo() {
+    for repair in [Repair::Ns2NewReno, Repair::Ns2Sack1] {
+        let bench = one_marked_and_nine_lost(repair);
+        let told: Vec<bool> = has(&bench, CLIENT, Kind::Resent, Flags::CWR);
+        assert!(told[0] && told[1..].iter().all(|cwr| !cwr), "{repair:?}: {told:?}");
+        let echoes = has(&bench, SERVER, Kind::Ack, Flags::ECE);
+        assert!(echoes[0] && echoes[1..].iter().all(|echo| !echo), "{repair:?}: {echoes:?}");
+    }
+}
+
 #[test]
 fn in_linux_an_echo_does_not_keep_a_window_small_that_repairs_after_a_timeout() {
     // Ten segments: the first is marked, the others are lost, and so is the probe. Retransmissions carry no CWR, so

@@ -310,10 +310,10 @@ impl Sender {
     /// Lets the controller grow the window for `bytes`, which `segment` acknowledged.
     #[inline(always)]
     pub(super) fn grow(&mut self, segment: &Segment, bytes: u64, config: &Config, now: Time) {
-        // RFC 3168 §6.1.2: an acknowledgement that echoes congestion does not open the window. Linux does not ask while
-        // it repairs what a timeout has left (tcp_may_raise_cwnd): the echo is then of what was marked before.
-        let repairs = self.phase == Phase::Timeout && self.descent.is_gradual();
-        if self.heard.hears(segment) && !repairs {
+        // RFC 3168 §6.1.2: an acknowledgement that echoes congestion does not open the window. While what a timeout has
+        // left is repaired, the echo is of what was marked before, and goes on until the CWR of the first new data:
+        // Linux does not ask then (tcp_may_raise_cwnd), FreeBSD never does.
+        if self.heard.hears(segment) && self.phase != Phase::Timeout {
             return;
         }
         let acked = Acked {

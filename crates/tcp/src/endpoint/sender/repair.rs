@@ -60,6 +60,11 @@ base::packed!(Repair:
 );
 
 impl Repair {
+    /// Whether this is a way of ns-2.
+    pub fn is_of_ns2(&self) -> bool {
+        matches!(self, Self::Ns2NewReno(_) | Self::Ns2Sack1(_))
+    }
+
     /// The configured way, with nothing to repair.
     pub fn new(config: &Config) -> Self {
         match config.repair {

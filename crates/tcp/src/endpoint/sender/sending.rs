@@ -267,6 +267,9 @@ impl Sender {
         let ecn = self.heard.field(config.ect_on_retransmit || config.ect_on_all && self.heard.is_accurate());
         let flags = Flags::NONE.with_if(Flags::FIN, record.fin);
         let flags = flags.with_if(Flags::PSH, self.pushes(record.seq, payload, config));
+        // RFC 3168 §6.1.2 leaves CWR to new data. ns-2 sets it here too (SetCWRonRetransmit_).
+        let tells_reduction = self.repair.is_of_ns2() && payload > 0 && self.heard.pay_cwr();
+        let flags = flags.with_if(Flags::CWR, tells_reduction);
         out.send(record.seq, payload, flags, ecn, config, now);
     }
 
