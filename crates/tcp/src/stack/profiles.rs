@@ -88,7 +88,7 @@ static PROFILES: [Profile; 3] = [
             sourced("rto_min", "200ms", "minrto_"),
             sourced("rto_initial", "3s", "rtxcur_init_"),
             sourced("granularity", "10ms", "tcpTick_"),
-            sourced("ecn_floor", "1", "slowdown() halves down to one segment"),
+            sourced("ecn_floor", "1", "slowdown() halves without a floor, and timeout() begins anew with one segment"),
             sourced("ect_on_retransmit", "on", "output() sets ECT on every packet but the first"),
             sourced("delayed_ack", "each segment at once", "TCPSink/Sack1"),
             sourced("limited_transmit", "on", "singledup_"),

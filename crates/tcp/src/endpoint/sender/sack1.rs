@@ -21,8 +21,12 @@
 //!   until then, reports beyond the second let nothing out.
 //!
 //! # Deviations
-//! - An echo of a mark reduces nothing during a recovery, nor while the first retransmission after a timeout is out. In
-//!   ns-2 an echo that acknowledges something sent during the recovery does, and prolongs the recovery.
+//! - An echo of a mark reduces nothing during a recovery, nor after a timeout until everything is acknowledged that was
+//!   out at it. In ns-2 the first echo after a timeout does, and so does one that acknowledges something sent during the
+//!   recovery, which it prolongs.
+//! - A mark leaves a window of one segment at least. In ns-2 it leaves less, and then nothing is sent until the timer
+//!   expires, which backs off with further marks. A timeout after a reduction for a mark halves the threshold again; in
+//!   ns-2 it does not.
 //! - A segment that carries data says that a segment left only if it reports something new. In ns-2, agents send one
 //!   way only.
 
