@@ -409,6 +409,15 @@ pub const fn limit(default: &'static str, source: &'static str) -> Param {
     }
 }
 
+/// The `limit` of a discipline whose flows have queues of their own.
+pub const fn limit_of_flows(default: &'static str, source: &'static str) -> Param {
+    Param {
+        doc: "How much may wait, in packets or bytes. Beyond it not what arrives is lost but packets of the longest queue, \
+              unless a dialect says otherwise. The packet in transmission is not counted.",
+        ..limit(default, source)
+    }
+}
+
 /// The `ecn` that every discipline has.
 pub const ECN: Param = Param {
     name: "ecn",

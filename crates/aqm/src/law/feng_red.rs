@@ -48,7 +48,13 @@ const PARAMS: &[Param] = &[
     red::param::MARK_P,
     number("alpha", "3", (1.0, 1e3), "Divides the maximum probability when the average falls below min.", PAPER),
     number("beta", "2", (1.0, 1e3), "Multiplies the maximum probability when the average rises above max.", PAPER),
-    number("bottom", "0.0001", (1e-9, 1.0), "Smallest maximum probability.", "none in the paper: nine divisions from 1"),
+    number(
+        "bottom",
+        "0.0001",
+        (1e-9, 1.0),
+        "Smallest maximum probability.",
+        "none in the paper: nine divisions from 1",
+    ),
     number("top", "1", (1e-9, 1.0), "Largest maximum probability.", "a probability"),
     registry::CAPACITY,
 ];

@@ -41,7 +41,7 @@ use base::{FlowKey, Rate, Time};
 const PAPER: &str = "Shreedhar and Varghese 1995";
 
 const PARAMS: &[Param] = &[
-    registry::limit("1000p", "the interface's txqueuelen; the packets of all flows together"),
+    registry::limit_of_flows("1000p", "the interface's txqueuelen; the packets of all flows together"),
     registry::ECN,
     fq_frame::FLOWS,
     Param { source: "tc-drr(8): the MTU with its Ethernet header; the paper wants no less", ..fq_frame::QUANTUM },

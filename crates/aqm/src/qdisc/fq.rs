@@ -38,7 +38,7 @@ use base::{Ecn, FlowKey, Rate, Time};
 const PAPER: &str = "Demers, Keshav and Shenker 1989";
 
 const PARAMS: &[Param] = &[
-    registry::limit("1000p", "the interface's txqueuelen; the packets of all flows together"),
+    registry::limit_of_flows("1000p", "the interface's txqueuelen; the packets of all flows together"),
     registry::ECN,
     Param {
         name: "dialect",

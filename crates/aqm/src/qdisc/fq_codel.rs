@@ -25,7 +25,7 @@ impl Discipline for FqCodel {
         year: 2012,
         marks: true,
         params: &[
-            registry::limit("10240p", "RFC 8290 §5.2.3; tc-fq_codel(8)"),
+            registry::limit_of_flows("10240p", "RFC 8290 §5.2.3; tc-fq_codel(8)"),
             Param { default: "true", source: "tc-fq_codel(8): on, unlike in other disciplines", ..registry::ECN },
             codel::DIALECT,
             codel::TARGET,

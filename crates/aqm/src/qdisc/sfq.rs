@@ -37,7 +37,7 @@ use base::{FlowKey, Rate, Span, Stream, Time};
 const TC: &str = "tc-sfq(8)";
 
 const PARAMS: &[Param] = &[
-    registry::limit("127p", "tc-sfq(8); ns-2 maxqueue_ = 40"),
+    registry::limit_of_flows("127p", "tc-sfq(8); ns-2 maxqueue_ = 40"),
     registry::ECN,
     Param {
         name: "dialect",
