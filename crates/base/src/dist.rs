@@ -1,6 +1,6 @@
 //! Distributions of delays, sizes and times, drawn by inversion: one uniform number a draw, so that no value shifts the
-//! draws after it. A constant takes none: where it stands in the place of a distribution, what its stream draws later is
-//! other.
+//! draws after it. A constant takes none: where it stands in the place of a distribution, what its stream draws later
+//! is other.
 
 use crate::maths;
 use crate::stream::Stream;
