@@ -22,8 +22,8 @@
 //!
 //! # Deviations
 //! - An echo of a mark reduces nothing during a recovery, nor after a timeout until everything is acknowledged that
-//!   was out at it. In ns-2 the first echo after a timeout does, and so does one that acknowledges something sent during
-//!   the recovery, which it prolongs.
+//!   was out at it. In ns-2 the first echo after a timeout does, and so does one that acknowledges something sent
+//!   during the recovery, which it prolongs.
 //! - A mark leaves a window of one segment at least. In ns-2 it leaves less, and then nothing is sent until the timer
 //!   expires, which backs off with further marks. A timeout after a reduction for a mark halves the threshold again; in
 //!   ns-2 it does not.
