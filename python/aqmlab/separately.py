@@ -223,9 +223,11 @@ def goodputs(columns: Sequence[Column]) -> list[Part]:
         return []
     scenario = columns[0].scenario
     words, titles = subject.blocks(scenario), {k: links.block_title(scenario, k) for k in there}
+    apart = [subject.told_apart(column.scenario, there) for column in columns]
+    # What tells blocks apart under one variant may be another thing under the next.
+    named = apart[0] if all(marks == apart[0] for marks in apart) else [[titles[k]] for k in there]
     headings = tuple(
-        (",\n".join(marks), "bps", f"traffic.{k}.goodput_flow_bps")
-        for k, marks in zip(there, subject.told_apart(scenario, there), strict=True)
+        (",\n".join(marks), "bps", f"traffic.{k}.goodput_flow_bps") for k, marks in zip(there, named, strict=True)
     )
     rows = [(column, tuple(column.estimate(name) for _, _, name in headings)) for column in columns]
     note = f"Goodput in the mean over the flows of a block; {'; '.join(f'{titles[k]}: {words[k]}' for k in there)}."

@@ -436,6 +436,41 @@ def test_blocks_of_different_kinds_in_one_place_are_told_apart_and_not_compared(
     assert f" traffic.0: {first.note}" in drawn.caption
 
 
+def test_a_variant_without_probes_stands_beside_one_with_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    text = """
+        duration = "2s"
+        link.rate = "2mbit"
+        traffic = [{ kind = "bulk" }]
+        [[variant]]
+        name = "alone"
+        [[variant]]
+        name = "watched"
+        traffic = [{ kind = "bulk" }, { kind = "probe", direction = "both", flows = 2 }]
+    """
+    found = aqmlab.compare(text, jobs=1, out=tmp_path / "out")
+    terminal.comparison(Console(width=120), found)
+    assert "watched" in capsys.readouterr().out
+    assert "watched" in report.write(found).read_text()
+
+
+def test_flows_are_called_by_their_number_where_variants_tell_them_apart_otherwise(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    text = """
+        duration = "2s"
+        link.rate = "2mbit"
+        traffic = [{ kind = "bulk" }, { kind = "bulk", rtt = "80ms" }]
+        [[variant]]
+        name = "near"
+        [[variant]]
+        name = "far"
+        set = { "traffic.1.rtt" = "200ms" }
+    """
+    found = aqmlab.compare(text, jobs=1, out=tmp_path / "out")
+    (part,) = separately.goodputs(found.columns)
+    assert [heading for heading, *_ in part.headings] == ["traffic.0 (bulk)", "traffic.1 (bulk)"]
+
+
 def test_blocks_of_probes_are_called_as_they_are_in_each_variant(tmp_path, monkeypatch, capsys):
     """The baseline has fewer blocks: it has none with the number of the other's probes."""
     monkeypatch.setattr(engine, "native", NATIVE)

@@ -66,6 +66,18 @@ def test_quantities_to_be_read():
     ]
 
 
+def test_a_rate_that_is_next_to_nothing_in_its_column_has_the_decimals_it_needs():
+    said = [readable.with_width(Interval(*one, 3, "runs"), "Gb/s") for one in ((3e5, 1e5), (9e5, 2e4), (2e9, 1e5))]
+    assert said == [("0.00030", "± 0.00010"), ("0.000900", "± 0.000020"), ("2.000", "± 0.000")]
+    assert [readable.say(bps, "Gb/s") for bps in (4e4, 9.4e9, 0.0)] == ["0.000040", "9.4", "0"]
+
+
+def test_a_difference_can_be_as_far_to_either_side_as_its_numbers():
+    wide = Interval(0.9, 0.55, 3, "runs")
+    assert readable.with_width(wide, "share", signed=True) == ("+90", "± 55")
+    assert readable.with_width(wide, "share") == ("90", readable.TOO_FEW)
+
+
 @pytest.mark.parametrize(
     ("bps", "width", "signed", "said"),
     [

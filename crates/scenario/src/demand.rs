@@ -86,16 +86,20 @@ impl Carries {
 pub enum Expected {
     /// So many users or sessions, who think most of the time.
     Users(u32),
-    /// So many users who begin their pages when it is time, whatever of the last ones is still under way.
+    /// So many users whose objects have a connection each.
     Sessions {
         /// How many users.
         users: u32,
-        /// Connections that begin in a second.
-        per_s: f64,
+        /// Whether a page begins only when the one before is there.
+        is_closed: bool,
+        /// Pages that begin in a second, of all together.
+        pages_per_s: f64,
+        /// Connections of a page in the mean.
+        objects: f64,
+        /// How far apart they begin, s.
+        apart_s: f64,
         /// Bytes of each in the mean.
         bytes: f64,
-        /// Connections of one page that are open at once.
-        of_page: f64,
     },
     /// So many transfers, which may all go on at once.
     Transfers(u32),

@@ -18,6 +18,8 @@ const SEGMENT: f64 = 250.0;
 const DATAGRAM: f64 = 50.0;
 /// Bytes of a web user or a session, with their share of connections: they think most of the time.
 const USER: f64 = 1200.0;
+/// How long an object of a page is under way, s.
+const OBJECT_S: f64 = 0.5;
 /// Bytes of a source of unresponsive packets, beside the source itself.
 const UDP_SOURCE: f64 = 60.0;
 /// A mean packet of data in bits, where an order of magnitude is enough.
@@ -53,8 +55,15 @@ fn of_block(scenario: &Scenario, block: &Traffic) -> f64 {
     let source = size_of::<Source<'_>>() as f64;
     match block.workload.expected() {
         Expected::Users(users) => f64::from(users) * USER,
-        Expected::Sessions { users, per_s, bytes, of_page } => {
-            f64::from(users) * USER + unfinished(scenario, block, per_s, bytes).max(of_page) * CONNECTION
+        Expected::Sessions { users, is_closed, pages_per_s, objects, apart_s, bytes } => {
+            let users = f64::from(users);
+            // Of a page, those that begin within the run.
+            let objects = objects.min(1.0 + scenario.duration.secs_f64() / apart_s);
+            let unfinished = unfinished(scenario, block, pages_per_s * objects, bytes);
+            let unfinished = if is_closed { unfinished.min(users * objects) } else { unfinished };
+            let of_page = objects.min(1.0 + OBJECT_S / apart_s);
+            // What a user is reckoned with has one.
+            users * USER + (unfinished.max(of_page) - users).max(0.0) * CONNECTION
         }
         Expected::Transfers(flows) => {
             let flows = f64::from(flows);

@@ -317,8 +317,9 @@ def _conditions(columns: list[Column]) -> tuple[list[tuple[str, str]], list[tupl
 
 
 def _is_asked_first(key: str) -> bool:
-    """Whether a condition is one of the few that are read; the others are looked up."""
-    return key in ("duration", "warmup", "cooldown", "path.rtt", "tcp.stack") or key.startswith("traffic.")
+    """Whether a condition is one of those that are read; the others, which stacks mostly bring along, are looked up."""
+    hosts = ("tcp.stack", "tcp.cc", "tcp.mss", "tcp.window", "tcp.initial_window")
+    return key in ("duration", "warmup", "cooldown", *hosts) or key.startswith(("path.", "traffic."))
 
 
 def _conditions_of(scenario: Json) -> list[tuple[str, str]]:

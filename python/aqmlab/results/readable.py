@@ -53,8 +53,15 @@ def _unsigned(value: float, unit: str, decimals: int | None) -> str:
         case "bps":
             return units.say_rate(value)
         case _ if unit in units.RATES:
-            return units.significant(value / units.RATES[unit], 4)
+            return _small_rate(value / units.RATES[unit])
     return units.significant(value, 4)
+
+
+def _small_rate(rate: float) -> str:
+    """A rate in the unit of its column, with four digits, or two of one that is next to nothing there."""
+    if not 0 < abs(rate) < SMALL_RATE:
+        return units.significant(rate, 4)
+    return f"{rate:.{min(1 - math.floor(math.log10(abs(rate))), 9)}f}"
 
 
 def of_column(unit: str, numbers: Iterable[Interval | None]) -> str:
@@ -91,7 +98,8 @@ def with_width(interval: Interval, unit: str, signed: bool = False) -> tuple[str
     """A number and its half width as two texts, `97.41` and `± 0.12`, with as many decimals as the width is worth.
 
     Both are in the same unit; that of a rate stands behind the two, `37.84` and `± 0.17 Mb/s`, unless it is that of
-    the column. An interval that is longer than all that the number can be is `TOO_FEW`.
+    the column. An interval that is longer than all that the number can be is `TOO_FEW`; a difference (`signed`) can be
+    that much to either side.
     """
 
     def said(decimals: int | None) -> str:
@@ -100,7 +108,7 @@ def with_width(interval: Interval, unit: str, signed: bool = False) -> tuple[str
     width = interval.half_width
     if width is None or not math.isfinite(width):
         return said(None), ""
-    if unit in POSSIBLE and is_too_wide(width, POSSIBLE[unit]):
+    if unit in POSSIBLE and is_too_wide(width / 2 if signed else width, POSSIBLE[unit]):
         return said(0 if unit == "share" else None), TOO_FEW
     if unit == "bps":
         of_rate, size = units.rate_unit(max(abs(interval.value), width))
@@ -151,12 +159,17 @@ def _decimals_of_ms(value_s: float, width_ms: float) -> int:
 
 
 MOST_DECIMALS = 3
-"""Of a rate: less than a thousandth of its unit tells nothing."""
+"""Of a rate: less than a thousandth of its unit tells nothing, unless the rate is hardly more."""
+SMALL_RATE = 0.01
+"""Of its unit: a rate below it has as many decimals as it needs."""
 
 
 def _rate_with_width(rate: float, wide: float, signed: bool) -> tuple[str, str]:
     """A rate and its half width, both in the same unit, with two digits of the width as far as decimals go."""
-    decimals = min(max(1 - math.floor(math.log10(wide)), 0), MOST_DECIMALS) if wide > 0 else MOST_DECIMALS
+    decimals = max(1 - math.floor(math.log10(wide)), 0) if wide > 0 else MOST_DECIMALS
+    if abs(rate) >= SMALL_RATE or wide >= SMALL_RATE:
+        decimals = min(decimals, MOST_DECIMALS)
+    decimals = min(decimals, 9)
     value = f"{rate:{'+' if signed else ''},.{decimals}f}"
     # What rounds to nothing is neither more nor less.
     value = value.lstrip("-+") if not value.strip("-+0.,") else value

@@ -98,7 +98,9 @@ def _pooled(figure: Figure) -> Figure:
 
 
 def ways_of_probes(run: Run) -> set[int]:
-    """The directions in which a run has probes, which it has."""
+    """The directions in which a run has probes, if it has any."""
+    if not (run.folder / "probes.parquet").exists():
+        return set()
     return set(pl.read_parquet(run.folder / "probes.parquet", columns=["direction"])["direction"])
 
 

@@ -149,7 +149,7 @@ class Wanted:
     @property
     def expected(self) -> tuple[int, Size]:
         """The runs that a search takes as a rule: the pilot, the points and one that confirms; and their size."""
-        of_run = runner.size_of(self.base, self.origin, [self.load])
+        of_run = runner.size_of(self.base, self.origin, _loads(self.load))
         near, seeds = len(SPREAD) + 1, len(self.seeds)
         size = Size(of_run.simulated_s * seeds * (near + 1), of_run.cost * seeds * (near + PILOT_SHARE))
         return seeds * (near + 1), size
@@ -208,6 +208,11 @@ def _on_route_bps(tree: Tree, load: Load, origin: str) -> Iterator[float]:
 def _ways(load: Load) -> tuple[str, ...]:
     """The directions that are loaded."""
     return links.WAYS if load.direction == "both" else (load.direction,)
+
+
+def _loads(load: Load) -> list[Load]:
+    """What the blocks of a calibration offer: those before the one in question nothing."""
+    return [*(replace(load, traffic=number, load_bps=0.0) for number in range(load.traffic)), load]
 
 
 def _key(base: Tree, load: Load, seeds: tuple[int, ...]) -> str:
@@ -324,7 +329,7 @@ class _Runs:
 
     def _size(self, users: int, resolved: Resolved) -> Size:
         """The pilot is a small part of the load; the other runs come near it."""
-        size = runner.size(resolved, [self.load])
+        size = runner.size(resolved, _loads(self.load))
         return replace(size, cost=size.cost * PILOT_SHARE) if users == PILOT_USERS else size
 
 

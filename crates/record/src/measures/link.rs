@@ -62,7 +62,7 @@ pub const ROWS: &[Row<OfWay>] = &[
         name: "utilisation",
         title: "utilisation",
         unit: "share of the link",
-        formula: "bits of IP packets sent ÷ (rate × window); of a link that changes, ÷ what it could have sent in the window; a packet that began before the window or an outage counts where it ends, so that it can be above 1",
+        formula: "bits of IP packets sent ÷ (rate × window); of a link that changes, ÷ what it could have sent in the window; of a trace, ÷ its mean, so that a rich part of it can be above 1; a packet that began before the window or an outage counts where it ends, so that it can be above 1",
         source: "`delivered_bytes` × 8, rates of the scenario",
         parameters: BOTH,
         value: |way| json!(way.bits() / (way.capacity_bps * way.measured_s)),

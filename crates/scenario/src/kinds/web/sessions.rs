@@ -27,9 +27,6 @@ const READINGS: [(&str, Pages); 2] = [("start-to-start", Pages::StartToStart), (
 /// The word of `size` for the responses of that model.
 const UNC2001: &str = "unc2001";
 
-/// How long an object of a page is reckoned to be under way, s.
-const OBJECT_S: f64 = 0.5;
-
 const PAGES: Key = Key {
     name: "pages",
     takes: Takes::Word(&[READINGS[0].0, READINGS[1].0]),
@@ -189,20 +186,21 @@ impl Demand for Sessions {
     }
 
     fn expected(&self) -> Expected {
-        let (objects, apart_s) = (self.model.objects.mean().min(MOST_OBJECTS), self.model.inter_object.mean());
-        let of_page = objects.min(OBJECT_S / apart_s);
-        match self.model.pages {
-            Pages::StartToStart => Expected::Sessions {
-                users: self.users,
-                per_s: f64::from(self.users) * objects / self.model.inter_page.mean(),
-                bytes: self.model.size.mean(),
-                of_page,
-            },
-            // Who waits for a page has no other under way.
-            Pages::EndToStart => {
-                let of_all = f64::from(self.users) * of_page;
-                Expected::Sessions { users: self.users, per_s: 0.0, bytes: 0.0, of_page: of_all }
-            }
+        /// Quantiles of the number of objects whose mean is taken.
+        const QUANTILES: u32 = 4096;
+        let at = |k: u32| (f64::from(k) + 0.5) / f64::from(QUANTILES);
+        let drawn = |k| self.model.objects.quantile(at(k)).clamp(1.0, MOST_OBJECTS);
+        let objects = (0..QUANTILES).map(drawn).sum::<f64>() / f64::from(QUANTILES);
+        let apart_s = self.model.inter_object.mean();
+        let is_closed = self.model.pages == Pages::EndToStart;
+        let page_s = if is_closed { objects * apart_s } else { 0.0 };
+        Expected::Sessions {
+            users: self.users,
+            is_closed,
+            pages_per_s: f64::from(self.users) / (self.model.inter_page.mean() + page_s),
+            objects,
+            apart_s,
+            bytes: self.model.size.mean(),
         }
     }
 

@@ -311,9 +311,12 @@ impl Sender {
     #[inline(always)]
     pub(super) fn grow(&mut self, segment: &Segment, bytes: u64, config: &Config, now: Time) {
         // RFC 3168 §6.1.2: an acknowledgement that echoes congestion does not open the window. While what a timeout has
-        // left is repaired, the echo is of what was marked before, and goes on until the CWR of the first new data:
-        // Linux does not ask then (tcp_may_raise_cwnd), FreeBSD never does.
-        if self.heard.hears(segment) && self.phase != Phase::Timeout {
+        // left is repaired, the echo that goes on until a CWR is of what was marked before, and the CWR waits for new
+        // data. Linux does not ask then, whatever tells it of marks (tcp_may_raise_cwnd), and FreeBSD never does. Where
+        // each mark is told, what is heard is new.
+        let goes_on = !(config.control.echoes_each_mark() || self.heard.is_accurate());
+        let repairs = self.phase == Phase::Timeout && (self.descent.is_gradual() || goes_on);
+        if self.heard.hears(segment) && !repairs {
             return;
         }
         let acked = Acked {
