@@ -102,7 +102,10 @@ mod tests {
             let config = Config { frame_period, ..config(Some((Span::from_secs(1), 5.0)), 0.0) };
             let mut encoder = Encoder::new(&config, Stream::named(1, "test"));
             let is_key: Vec<bool> = (0..=hertz).map(|_| encoder.frame(1000.0, &config) > 1000.0).collect();
-            assert!(is_key.iter().enumerate().all(|(k, &key)| key == (k as u32).is_multiple_of(hertz)), "{hertz}: {is_key:?}");
+            assert!(
+                is_key.iter().enumerate().all(|(k, &key)| key == (k as u32).is_multiple_of(hertz)),
+                "{hertz}: {is_key:?}"
+            );
         }
     }
 
