@@ -1,6 +1,8 @@
 """A sweep for tests: two axes, one of them a load; its file, its tasks, and how many runs were made."""
 
+import contextlib
 import tomllib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -49,6 +51,27 @@ def file(tmp_path):
 
 def runs_made() -> int:
     return sum(name != "calibration" for name in fake_native.calls)
+
+
+def calibrating() -> int:
+    return len(fake_native.calls) - runs_made()
+
+
+@contextlib.contextmanager
+def stopped_after(runs: int) -> Iterator[None]:
+    """Ctrl-C comes when so many runs were made."""
+    before = runs_made()
+
+    def stopping(*arguments: Any) -> Any:
+        if runs_made() == before + runs:
+            raise KeyboardInterrupt
+        return simulate(*arguments)
+
+    simulate, fake_native.simulate = fake_native.simulate, stopping
+    try:
+        yield
+    finally:
+        fake_native.simulate = simulate
 
 
 def planned(text: str = GRID, **options: Any) -> list[plan.Task]:

@@ -10,6 +10,7 @@ import polars as pl
 from aqmlab.results.exchanges import CDF_TIMES, SIZE_BINS, TAIL_TIMES
 from aqmlab.results.window import Counts, Window
 from aqmlab.statistics import BATCHES
+from aqmlab.study.figures.curves import curves_of
 
 
 @dataclass
@@ -119,3 +120,13 @@ def finder(cells: Sequence[Imagined]) -> Callable[[dict[str, Any]], list[Imagine
         return [one for one in cells if fits(one)]
 
     return find
+
+
+def spec(kind="cdf", curves=({},), **keys):
+    """A figure as `study.toml` asks for it."""
+    return {"id": "1", "title": "One", "kind": kind, "curves": [dict(one) for one in curves], **keys}
+
+
+def drawn_curves(cells, **keys):
+    """The curves of a figure of these cells, by their labels."""
+    return {curve.label: curve for curve in curves_of(spec(**keys), finder(cells))}

@@ -5,12 +5,11 @@ import json
 import polars as pl
 import pytest
 
-import fake_native
 from aqmlab import cli
 from aqmlab.command import sweep as sweep_command
 from aqmlab.errors import BadInput, Interrupted
 from aqmlab.sweep import sweeps
-from grids import file, in_process, runs_made
+from grids import file, in_process, stopped_after
 
 __all__ = ["file", "in_process"]
 
@@ -18,20 +17,11 @@ __all__ = ["file", "in_process"]
 def test_interrupted_what_is_finished_stays_and_resume_goes_on(file, tmp_path, monkeypatch):
     whole = sweeps.run(sweeps.read(file), tmp_path / "whole")
     monkeypatch.setenv("AQMLAB_CACHE", str(tmp_path / "other"))
-    simulate, before = fake_native.simulate, runs_made()
-
-    def stopping(*arguments):
-        if runs_made() == before + 5:
-            raise KeyboardInterrupt
-        return simulate(*arguments)
-
-    monkeypatch.setattr(fake_native, "simulate", stopping)
     said = r"stopped: 5 of 12 runs are finished in .*; the same call with resume=True goes on"
-    with pytest.raises(Interrupted, match=said):
+    with stopped_after(5), pytest.raises(Interrupted, match=said):
         sweeps.run(sweeps.read(file), tmp_path / "out")
     rows = pl.read_parquet(tmp_path / "out/runs.parquet")
     assert rows.height == 5 and not json.loads((tmp_path / "out/sweep.json").read_text())["complete"]
-    monkeypatch.setattr(fake_native, "simulate", simulate)
     with pytest.raises(BadInput, match="the result folder exists"):
         sweeps.run(sweeps.read(file), tmp_path / "out")
     with pytest.raises(BadInput, match="holds a sweep of other runs"):
@@ -41,23 +31,14 @@ def test_interrupted_what_is_finished_stays_and_resume_goes_on(file, tmp_path, m
     assert [row["digest"] for row in resumed.rows] == [row["digest"] for row in whole.rows]
 
 
-def test_what_was_to_be_made_anew_goes_on_without_that(file, tmp_path, monkeypatch):
+def test_what_was_to_be_made_anew_goes_on_without_that(file, tmp_path):
     sweeps.run(sweeps.read(file), tmp_path / "first")
-    simulate, before = fake_native.simulate, runs_made()
-
-    def stopping(*arguments):
-        if runs_made() == before + 5:
-            raise KeyboardInterrupt
-        return simulate(*arguments)
-
-    monkeypatch.setattr(fake_native, "simulate", stopping)
     said = (
         "the same call with resume=True in place of fresh=True goes on, with runs from before where none was made anew "
         "yet$"
     )
-    with pytest.raises(Interrupted, match=said):
+    with stopped_after(5), pytest.raises(Interrupted, match=said):
         sweeps.run(sweeps.read(file), tmp_path / "out", fresh=True)
-    monkeypatch.setattr(fake_native, "simulate", simulate)
     assert sweeps.run(sweeps.read(file), tmp_path / "out", resume=True).facts["runs_made"] == 0
 
 
