@@ -169,8 +169,6 @@ def _called(found: Comparison, block: int) -> str:
 def ways(found: Comparison) -> dict[int, str]:
     """The directions of probes, with what they are called; none where they run one way only."""
     runs = [run for column in found.columns for run in column.result.runs]
-    if not all((run.folder / "probes.parquet").exists() for run in runs):
-        return {}
     sent = [transport.ways_of_probes(run) for run in runs]
     there = [way for way in (0, 1) if all(way in each for each in sent)]
     return {way: f"Probes {('forward', 'in reverse')[way]}" for way in there} if len(there) == 2 else {}

@@ -61,7 +61,7 @@ def _small_rate(rate: float) -> str:
     """A rate in the unit of its column, with four digits, or two of one that is next to nothing there."""
     if not 0 < abs(rate) < SMALL_RATE:
         return units.significant(rate, 4)
-    return f"{rate:.{min(1 - math.floor(math.log10(abs(rate))), 9)}f}"
+    return f"{rate:.{min(1 - math.floor(math.log10(abs(rate))), FINEST)}f}"
 
 
 def of_column(unit: str, numbers: Iterable[Interval | None]) -> str:
@@ -162,14 +162,14 @@ MOST_DECIMALS = 3
 """Of a rate: less than a thousandth of its unit tells nothing, unless the rate is hardly more."""
 SMALL_RATE = 0.01
 """Of its unit: a rate below it has as many decimals as it needs."""
+FINEST = 9
+"""Decimals at most: those of a bit of the largest unit."""
 
 
 def _rate_with_width(rate: float, wide: float, signed: bool) -> tuple[str, str]:
     """A rate and its half width, both in the same unit, with two digits of the width as far as decimals go."""
-    decimals = max(1 - math.floor(math.log10(wide)), 0) if wide > 0 else MOST_DECIMALS
-    if abs(rate) >= SMALL_RATE or wide >= SMALL_RATE:
-        decimals = min(decimals, MOST_DECIMALS)
-    decimals = min(decimals, 9)
+    most = MOST_DECIMALS if max(abs(rate), wide) >= SMALL_RATE else FINEST
+    decimals = min(max(1 - math.floor(math.log10(wide)), 0), most) if wide > 0 else MOST_DECIMALS
     value = f"{rate:{'+' if signed else ''},.{decimals}f}"
     # What rounds to nothing is neither more nor less.
     value = value.lstrip("-+") if not value.strip("-+0.,") else value
