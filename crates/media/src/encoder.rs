@@ -15,6 +15,12 @@ use base::{Span, Stream, maths};
 /// The largest deviation, of the mean.
 const LARGEST_DEVIATION: f64 = 0.9;
 
+/// How many frames lie in a time, to the nearest: the time from one to the next is itself rounded.
+pub fn frames_in(time: Span, frame_period: Span) -> u64 {
+    let period = frame_period.ns().max(1);
+    time.ns().saturating_add(period / 2) / period
+}
+
 /// An encoder.
 #[derive(Clone, Debug)]
 pub struct Encoder {
@@ -24,12 +30,6 @@ pub struct Encoder {
     scales: [f64; 2],
     /// Frames since the last key frame.
     since_key: u64,
-}
-
-/// How many frames lie in a time, to the nearest: the time from one to the next is itself rounded.
-pub fn frames_in(time: Span, frame_period: Span) -> u64 {
-    let period = frame_period.ns().max(1);
-    time.ns().saturating_add(period / 2) / period
 }
 
 impl Encoder {

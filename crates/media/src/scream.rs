@@ -138,8 +138,9 @@ pub struct Scream {
     round_at: Since,
     queue_factor: f64,
     size_factor: f64,
-    /// What the window gives, bits a second, and that within what the encoder can do.
+    /// What the window gives, bits a second.
     unbounded: f64,
+    /// That, within what the encoder can do.
     rate: f64,
 }
 

@@ -104,7 +104,7 @@ impl<P: Packet, D> Net<P, D> {
     }
 
     /// Lets `port` do what is due at `now`: a tick of its law, a change of its link, or the end of a transmission.
-    /// Whether a packet left.
+    /// Returns whether a packet left.
     #[inline]
     pub fn advance<'a, W: Watch<P> + 'a>(
         &'a mut self,

@@ -310,13 +310,8 @@ impl Sender {
     /// Lets the controller grow the window for `bytes`, which `segment` acknowledged.
     #[inline(always)]
     pub(super) fn grow(&mut self, segment: &Segment, bytes: u64, config: &Config, now: Time) {
-        // RFC 3168 §6.1.2: an acknowledgement that echoes congestion does not open the window. While what a timeout has
-        // left is repaired, the echo that goes on until a CWR is of what was marked before, and the CWR waits for new
-        // data. Linux does not ask then, whatever tells it of marks (tcp_may_raise_cwnd), and FreeBSD never does. Where
-        // each mark is told, what is heard is new.
-        let goes_on = !(config.control.echoes_each_mark() || self.heard.is_accurate());
-        let repairs = self.phase == Phase::Timeout && (self.descent.is_gradual() || goes_on);
-        if self.heard.hears(segment) && !repairs {
+        // RFC 3168 §6.1.2: an acknowledgement that echoes congestion does not open the window.
+        if self.heard.hears(segment) && !self.hears_of_before(config) {
             return;
         }
         let acked = Acked {
@@ -329,6 +324,17 @@ impl Sender {
         };
         self.controller.grow(&mut self.window, &acked);
         self.window.cwnd = self.window.cwnd.min(config.window.max(config.mss.into()) as f64);
+    }
+
+    /// Whether an echo is of what was marked before a timeout.
+    ///
+    /// While what the timeout has left is repaired, an echo that goes on until a CWR is, for the CWR waits for new
+    /// data. Linux does not ask then, whatever tells it of marks (tcp_may_raise_cwnd), and FreeBSD never does. Where
+    /// each mark is told, what is heard is new.
+    #[inline(never)]
+    fn hears_of_before(&self, config: &Config) -> bool {
+        let goes_on = !(config.control.echoes_each_mark() || self.heard.is_accurate());
+        self.phase == Phase::Timeout && (self.descent.is_gradual() || goes_on)
     }
 
     /// Takes the round trip of the handshake.
