@@ -117,7 +117,7 @@ const TABLE: &[Key] = &[
     flag!("ect_on_retransmit", ect_on_retransmit),
     flag!("ect_on_control", ect_on_control),
     flag!("ect_on_all", ect_on_all),
-    count!("ecn_floor", ecn_floor, 1..=1_000),
+    count!("ecn_floor", ecn_floor, 0..=1_000),
     size!("window", window, 1..=1 << 40),
     size!("receive_buffer", receive_buffer, 0..=1 << 40),
     size!("mss", mss, 64..=65_000),

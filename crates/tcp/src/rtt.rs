@@ -1,9 +1,13 @@
 //! This file estimates the round-trip time and works out the retransmission timeout. It does so by RFC 6298 or, with
 //! [`RtoFloor::Variance`], as Linux does (tcp_rtt_estimator). In Linux the largest deviation of a window counts, the
-//! deviation decays once a window, and a round trip that is shorter than expected adds little to it.
+//! deviation decays once a window, and a round trip that is shorter than expected adds little to it. With the ways of
+//! repair of ns-2 it does so in whole ticks (rtt_update() of tcp.cc, ns-2.35).
 
 use crate::stack::{Config, RtoFloor};
 use base::Span;
+
+/// ns-2's timer runs for so many ticks at least (rtt_timeout()).
+const LEAST_TICKS: u64 = 2;
 
 /// Smoothed round-trip time, its variation, and the timeout that follows.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,6 +55,9 @@ impl RttEstimator {
         } else {
             rtt.ns().max(1)
         };
+        if config.repair.is_of_ns2() {
+            return self.sample_in_ticks(rtt.div_ceil(tick), config);
+        }
         let is_linux = config.rto_floor == RtoFloor::Variance;
         if self.srtt_8 == 0 {
             // RFC 6298 §2.2
@@ -86,6 +93,22 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
+    /// Takes a measurement of so many ticks.
+    fn sample_in_ticks(&mut self, rtt: u64, config: &Config) {
+        let tick = config.granularity.ns();
+        let (srtt_8, var_4) = (self.srtt_8 / tick, self.var_4 / tick);
+        let (srtt_8, var_4) = if srtt_8 == 0 {
+            (rtt * 8, rtt * 2)
+        } else {
+            let deviation = (srtt_8 / 8).abs_diff(rtt);
+            ((srtt_8 - srtt_8 / 8 + rtt).max(1), (var_4 - var_4 / 4 + deviation).max(1))
+        };
+        (self.srtt_8, self.var_4) = (srtt_8 * tick, var_4 * tick);
+        let rto = (srtt_8 / 8 + var_4).max(LEAST_TICKS) * tick;
+        self.rto = Span::from_ns(rto.max(config.rto_min.ns()).min(config.rto_max.ns()));
+        self.backoff = 0;
+    }
+
     fn hold_peak(&mut self, una: u64, nxt: u64, config: &Config) {
         self.peak_4 = self.peak_4.max(self.var_4);
         self.held_4 = self.held_4.max(self.peak_4);
@@ -111,6 +134,16 @@ impl RttEstimator {
             // The path may be another one (BSD's tcp_timer_rexmt, TCP_MAXRXTSHIFT / 4; ns-2's rtt_backoff).
             (self.srtt_8, self.exact_8) = (0, 0);
         }
+    }
+
+    /// How often the timeout has been doubled since the last sample.
+    pub fn doublings(&self) -> u32 {
+        self.backoff
+    }
+
+    /// Goes on with a back-off of so many doublings, whatever was sampled meanwhile.
+    pub fn keep_doublings(&mut self, doublings: u32) {
+        self.backoff = doublings;
     }
 
     /// Ends the back-off without a sample.

@@ -47,6 +47,12 @@ impl Repair {
         matches!(self, Self::Sack | Self::Rack | Self::Ns2Sack1)
     }
 
+    /// Whether losses are repaired as an agent of ns-2 does.
+    #[inline]
+    pub const fn is_of_ns2(self) -> bool {
+        matches!(self, Self::Ns2NewReno | Self::Ns2Sack1)
+    }
+
     /// The repair of the same stack with receivers that report what arrived.
     #[must_use]
     pub const fn with_sack(self) -> Self {
@@ -272,7 +278,8 @@ pub struct Config {
     pub cwnd_validation: bool,
     /// Smallest window after a reduction by ECN, segments; it raises none. With 1, where the window comes down at once,
     /// an echo that meets a window of one segment also stops the sender until its timer would have expired (RFC 3168
-    /// §6.1.2).
+    /// §6.1.2). With 0 there is none where losses are repaired as ns-2 does: less than a segment stops the sender until
+    /// its timer expires. Elsewhere 0 is 1.
     pub ecn_floor: u32,
     /// The field of ECN-capable packets: ECT(0), or ECT(1) for L4S (RFC 9331).
     pub ect: Ecn,

@@ -1,4 +1,4 @@
-//! This file says when a timer that was set goes off.
+//! This file says when a timer that was set goes off, and by what clock round trips are measured.
 //!
 //! An ideal timer goes off when its time is up. Linux keeps TCP's timers in a timer wheel, whose slots grow with the
 //! wait. A timer goes off at the end of its slot, and is not moved to a finer slot on the way. A wait of 200 ms takes
@@ -23,6 +23,16 @@ impl Config {
     #[inline]
     pub(crate) fn timer(&self, now: Time, wait: Span) -> Time {
         if self.timer_wheel { wheel(now, wait) } else { now + wait }
+    }
+
+    /// How long it took from `from` to `to` by the clock that measures round trips. That of ns-2 counts the ticks
+    /// between the two (rtt_update() of tcp.cc); elsewhere they are rounded later.
+    pub(crate) fn clocked(&self, from: Time, to: Time) -> Span {
+        if self.repair.is_of_ns2() && !self.is_paced() {
+            let tick = self.granularity.ns();
+            return Span::from_ns((to.ns() / tick - from.ns() / tick) * tick);
+        }
+        to.since(from)
     }
 }
 

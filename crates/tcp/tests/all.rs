@@ -8,6 +8,7 @@ mod common;
 mod controllers;
 mod laws;
 mod ledbat_second;
+mod ns2_packets;
 mod prague;
 mod properties;
 mod theory;

@@ -13,6 +13,7 @@ mod echoing;
 mod ecn;
 mod losing_each;
 mod newreno;
+mod ns2_marks;
 mod one_way;
 mod opening;
 mod probing;

@@ -45,6 +45,21 @@ impl Sender {
         if segment.ack > self.snd_nxt {
             return false;
         }
+        if self.repair.is_of_ns2() && (self.heard.hears(segment) || self.repair.backs_off()) {
+            return self.on_ack_after_marks(segment, config, now, out);
+        }
+        self.read_ack(segment, config, now, out)
+    }
+
+    /// Takes an acknowledgement of what was sent, as [`Sender::on_ack`] does.
+    #[inline(always)]
+    pub(super) fn read_ack(
+        &mut self,
+        segment: &Segment,
+        config: &Config,
+        now: Time,
+        out: &mut Outlet<'_, impl Emit>,
+    ) -> bool {
         // RFC 9293 §3.10.7.4: an acknowledgement that was overtaken says nothing about the window.
         let mut is_update = segment.ack >= self.snd_una && self.peer_window != u64::from(segment.window);
         if is_update {
@@ -59,7 +74,7 @@ impl Sender {
         if let Repair::Counted(counting) = &mut self.repair {
             is_update |= counting.is_first_after_data(segment);
         }
-        let is_duplicate = self.is_duplicate(segment, arrived.news, is_update);
+        let is_duplicate = self.is_duplicate(segment, arrived.news, is_update, config);
         let is_undone = self.undoing.is_some() && self.reconsider(segment, &arrived, is_duplicate, config, now);
         if self.persist.is_some() {
             self.hear_of_room(config);
@@ -79,7 +94,7 @@ impl Sender {
         } else if arrived.news == 0 && !is_update {
             return false;
         }
-        if self.heard.hears(segment) {
+        if self.heard.hears(segment) && !self.repair.is_of_ns2() {
             self.on_ecn_echo(config, now);
             // A recovery that begins with an echo was needed.
             self.forbid_undoing();
@@ -149,8 +164,8 @@ impl Sender {
 
     /// Whether `segment` is a duplicate acknowledgement: it tells that something arrived beyond a hole.
     #[inline(always)]
-    fn is_duplicate(&self, segment: &Segment, news: u64, is_update: bool) -> bool {
-        if segment.ack != self.snd_una || self.snd_nxt == self.snd_una {
+    fn is_duplicate(&self, segment: &Segment, news: u64, is_update: bool, config: &Config) -> bool {
+        if segment.ack != self.snd_una || self.snd_nxt == self.snd_una && !self.counts_idle_duplicates(config) {
             return false;
         }
         if self.repair.has_reports() {
@@ -330,10 +345,10 @@ impl Sender {
     ///
     /// While what the timeout has left is repaired, an echo that goes on until a CWR is, for the CWR waits for new
     /// data. Linux does not ask then, whatever tells it of marks (tcp_may_raise_cwnd), and FreeBSD never does. Where
-    /// each mark is told, what is heard is new.
+    /// each mark is told, what is heard is new, and so it is where what is sent again tells of a reduction.
     #[inline(never)]
     fn hears_of_before(&self, config: &Config) -> bool {
-        let goes_on = !(config.control.echoes_each_mark() || self.heard.is_accurate());
+        let goes_on = !(config.control.echoes_each_mark() || self.heard.is_accurate() || self.repair.is_of_ns2());
         self.phase == Phase::Timeout && (self.descent.is_gradual() || goes_on)
     }
 
@@ -358,7 +373,7 @@ impl Sender {
                 if ack >= self.timing.end {
                     let sent_at = self.timing.sent_at;
                     self.timing = Timing::NONE;
-                    self.rtt.sample(now.since(sent_at), ack, self.snd_nxt, config);
+                    self.rtt.sample(config.clocked(sent_at, now), ack, self.snd_nxt, config);
                 }
             }
         }

@@ -9,7 +9,7 @@
 //! | ... by the retransmission timer, when all else fails | `timeout.rs` |
 //! | ... by counting duplicate acknowledgements, as Linux does without SACK | `counting.rs` |
 //! | ... by time, with probes for lost tails (RACK-TLP) | `probe.rs` |
-//! | ... as ns-2 does | `sack1.rs`, `newreno.rs` |
+//! | ... as ns-2 does | `sack1.rs`, `newreno.rs`; marks and the timer after them: `ns2.rs` |
 //! | a reduction is taken back when it proves needless | `undoing.rs` |
 //! | the window comes down, at once or over a round trip | `reduction.rs` |
 //! | the window comes down after a pause, and does not grow while it is not used | `idle.rs` |
@@ -39,6 +39,7 @@ mod acks;
 mod counting;
 mod idle;
 mod newreno;
+mod ns2;
 mod pacing;
 mod persist;
 mod plain;

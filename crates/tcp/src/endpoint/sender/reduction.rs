@@ -108,7 +108,7 @@ impl Sender {
     /// The smallest window that a mark leaves: no larger than that which it met.
     fn floor_of_marks(&self, config: &Config) -> f64 {
         let mss = f64::from(config.mss);
-        (f64::from(config.ecn_floor) * mss).min(self.window.cwnd.max(2.0 * mss))
+        (f64::from(config.ecn_floor.max(1)) * mss).min(self.window.cwnd.max(2.0 * mss))
     }
 
     /// Begins fast recovery where the window comes down gradually. [`Sender::push`] then sends what is lost.
@@ -197,7 +197,7 @@ impl Sender {
             return;
         }
         let floor = self.floor_of_marks(config);
-        if self.window.cwnd <= mss && config.ecn_floor == 1 {
+        if self.window.cwnd <= mss && config.ecn_floor <= 1 {
             self.held_until = now + self.rtt.rto(config);
             self.note_seldom();
         }

@@ -114,11 +114,12 @@ impl Repair {
     #[inline]
     pub fn is_idle(&self) -> bool {
         match self {
-            Self::Reno | Self::NewReno | Self::Ns2NewReno(_) | Self::Sack { .. } => true,
+            Self::Reno | Self::NewReno | Self::Sack { .. } => true,
+            Self::Ns2NewReno(newreno) => !newreno.answered.backs_off,
             // It tells segments with data from pure acknowledgements, and so has to see all of them.
             Self::Counted(_) => false,
             Self::Rack(probing) => probing.probe.is_none(),
-            Self::Ns2Sack1(sack1) => !sack1.is_busy,
+            Self::Ns2Sack1(sack1) => !sack1.is_busy && !sack1.answered.backs_off,
         }
     }
 
@@ -236,15 +237,16 @@ impl Sender {
     fn on_plain_duplicate(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         self.duplicate_acks += 1;
         match self.phase {
-            Phase::Timeout => {}
+            Phase::Timeout if !self.repair.was_marked() => {}
             // Each duplicate says that a segment left the network.
-            Phase::Recovery => self.window.cwnd += f64::from(config.mss),
-            Phase::Open | Phase::Reducing => {
+            Phase::Recovery => self.inflate(1, config),
+            Phase::Open | Phase::Reducing | Phase::Timeout => {
                 // RFC 6582 §3.2 step 2: not again for the window of the last loss. Reno knows no such window.
-                let is_new = matches!(self.repair, Repair::Reno) || self.snd_una > self.recover;
+                let is_new =
+                    matches!(self.repair, Repair::Reno) || self.snd_una > self.recover || self.repair.was_marked();
                 if self.duplicate_acks == DUP_THRESH && is_new {
                     self.enter_recovery(config, now, out);
-                    self.window.cwnd += f64::from(DUP_THRESH * config.mss);
+                    self.inflate(DUP_THRESH, config);
                 }
             }
         }
@@ -292,7 +294,9 @@ impl Sender {
             }
             _ => self.window.cwnd = self.window.ssthresh,
         }
-        self.recover = self.snd_nxt;
+        if !self.is_ns2_newreno() {
+            self.recover = self.snd_nxt;
+        }
         self.timing = Timing::NONE;
         if !self.repair.is_rack() {
             self.outstanding.lose_front();

@@ -14,25 +14,20 @@
 //!   and is sent again once, in order; then comes new data. Segments go out while fewer are thought to be in the
 //!   network than the window holds. Each acknowledgement says that one segment left, a partial one that two did.
 //! - The window becomes half of the former window, whatever was outstanding, even below one segment: then nothing is
-//!   sent until the timer expires. It keeps this size when the recovery ends, but is at least one segment if nothing is
-//!   outstanding then.
+//!   sent until the timer expires. It keeps this size when the recovery ends. `ns2.rs` has the timer for that, and
+//!   marks.
 //! - After a timeout everything is sent again, reported or not, in slow start. Reports count again once new data was
 //!   acknowledged. They start a recovery only once everything is acknowledged that was outstanding at the timeout;
 //!   until then, reports beyond the second let nothing out.
 //!
 //! # Deviations
-//! - An echo of a mark reduces nothing during a recovery, nor after a timeout until everything is acknowledged that
-//!   was out at it. In ns-2 the first echo after a timeout does, and so does one that acknowledges something sent
-//!   during the recovery, which it prolongs.
-//! - A mark leaves a window of one segment at least. In ns-2 it leaves less, and then nothing is sent until the timer
-//!   expires, which backs off with further marks. A timeout after a reduction for a mark halves the threshold again; in
-//!   ns-2 it does not.
+//! - What arrived is not sent again where a recovery, begun after an echo, overtakes what a timeout sends again.
 //! - A segment that carries data says that a segment left only if it reports something new. In ns-2, agents send one
 //!   way only.
 
+use super::ns2::Answered;
 use super::repair::{DUP_THRESH, Repair};
 use super::{Outlet, Phase, Sender, Timing};
-use crate::cc::{Cause, Congestion};
 use crate::endpoint::Emit;
 use crate::reassembly::Reassembly;
 use crate::segment::Segment;
@@ -52,6 +47,8 @@ pub(super) struct Sack1 {
     repaired: u64,
     /// The next sequence number to send again after a timeout; `None` when all of them have been.
     back_at: Option<u64>,
+    /// How marks were answered.
+    pub(super) answered: Answered,
 }
 
 base::left_whole!(Sack1);
@@ -80,14 +77,11 @@ impl Sender {
             if ack >= self.recover {
                 (self.phase, self.recover, self.ecn_recover) = (Phase::Open, 0, 0);
                 self.pass(ack, config, now);
-                if self.snd_una == self.snd_nxt {
-                    // A window below one segment would stay so: no timer runs that would raise it.
-                    self.window.cwnd = self.window.cwnd.max(f64::from(config.mss));
-                }
             } else if bytes > 0 {
                 self.sack1().pipe -= 1;
                 self.outstanding.acknowledge(ack);
                 self.snd_una = ack;
+                self.skip_to(ack);
                 self.rtt.end_back_off();
                 self.rto_at = now + self.rtt.rto(config);
             }
@@ -110,9 +104,6 @@ impl Sender {
             let delivered = (bytes + self.reported().bytes()).saturating_sub(known);
             self.on_delivery(segment, delivered, None, config, now);
         }
-        if self.heard.hears(segment) && !was_recovering {
-            self.on_ecn_echo(config, now);
-        }
         may_send
     }
 
@@ -121,13 +112,19 @@ impl Sender {
         let sent_at = self.outstanding.acknowledge(ack);
         self.snd_una = ack;
         self.duplicate_acks = 0;
-        let snd_nxt = self.snd_nxt;
+        self.skip_to(ack);
         let sack1 = self.sack1();
         sack1.reported.clear();
-        sack1.back_at = sack1.back_at.map(|at| at.max(ack)).filter(|&at| at < snd_nxt);
         sack1.is_busy = sack1.back_at.is_some();
         self.measure(ack, sent_at, config, now);
-        self.rto_at = if self.snd_una == self.snd_nxt { Time::NEVER } else { now + self.rtt.rto(config) };
+        self.restart_timer_ns2(config, now);
+    }
+
+    /// Sends nothing again that lies before `ack`.
+    fn skip_to(&mut self, ack: u64) {
+        let snd_nxt = self.snd_nxt;
+        let back_at = &mut self.sack1().back_at;
+        *back_at = back_at.map(|at| at.max(ack)).filter(|&at| at < snd_nxt);
     }
 
     /// Notes what `segment` reports. Returns the bytes that it is the first to report.
@@ -150,40 +147,17 @@ impl Sender {
             let more = f64::from(self.duplicate_acks * config.mss);
             self.send_onward((self.window.cwnd + more) as u64, config, now, out);
         }
-        // A reduction by ECN in the same window answered the same congestion. DCTCP's may have been next to nothing, so
-        // that it does not count (RFC 8257 §3.5).
-        let is_new = self.snd_una > self.recover.max(self.ecn_recover);
-        let is_for_echo = self.ecn_recover > self.recover;
-        if self.duplicate_acks != DUP_THRESH || !(is_new || is_for_echo) {
+        let may_begin = self.snd_una > self.recover || self.repair.was_marked();
+        if self.duplicate_acks != DUP_THRESH || !may_begin {
             return;
         }
         self.stats.recoveries += 1;
         self.phase = Phase::Recovery;
         self.sack1().pipe = self.outstanding.len() as i64 - i64::from(DUP_THRESH);
-        self.recover = if is_new { self.snd_nxt } else { self.ecn_recover };
         self.timing = Timing::NONE;
-        if is_new || config.control.echoes_each_mark() {
-            self.window.cwnd = self.slow_down(config, now);
-        }
+        self.begin_recovery_ns2(config, now);
         self.sack1().repaired = self.send_old(self.snd_una, config, now, out);
         self.rto_at = now + self.rtt.rto(config);
-    }
-
-    /// Sets the threshold to what the controller leaves of the window, in whole segments, and returns what it leaves.
-    pub(super) fn slow_down(&mut self, config: &Config, now: Time) -> f64 {
-        let mss = f64::from(config.mss);
-        let congestion = Congestion {
-            cause: Cause::Loss,
-            flight: self.window.cwnd,
-            mss,
-            whole_segments: config.whole_segments,
-            abe: config.abe,
-            now,
-        };
-        let left = self.controller.reduced(&self.window, &congestion);
-        self.window.ssthresh = (left / mss).floor().max(2.0) * mss;
-        self.heard.owe_cwr();
-        left
     }
 
     /// Sends everything from `snd_una` on again, since the retransmission timer expired.
@@ -194,11 +168,7 @@ impl Sender {
         (sack1.back_at, sack1.is_busy) = (Some(una), true);
         self.phase = Phase::Timeout;
         (self.recover, self.duplicate_acks, self.timing) = (self.snd_nxt, 0, Timing::NONE);
-        // ns-2 does this at every expiration, with the window as it is then.
-        self.slow_down(config, now);
-        self.controller.timed_out();
-        self.window.cwnd = f64::from(config.mss);
-        self.held_until = Time::NEVER;
+        self.time_out_ns2(config, now);
         self.rtt.back_off(config);
         self.rto_at = now + self.rtt.rto(config);
         self.push_generally(config, now, out);

@@ -107,7 +107,7 @@ impl Sender {
         if self.pacer.is_some() {
             self.fill_paced(config, now, out);
         } else {
-            self.fill(u64::MAX, config, now, out);
+            self.fill(self.most_at_once(), config, now, out);
         }
     }
 
@@ -170,7 +170,11 @@ impl Sender {
         let is_early = may_be_early && self.duplicate_acks > 0 && self.duplicate_acks < DUP_THRESH;
         let is_told = self.repair.has_reports() || self.repair.is_counted();
         let lets_out = is_early && config.limited_transmit && !is_told;
-        let extra = if lets_out { u64::from(self.duplicate_acks * config.mss) } else { 0 };
+        let extra = match self.phase {
+            Phase::Recovery => self.added_by_duplicates(config),
+            _ if lets_out => u64::from(self.duplicate_acks * config.mss),
+            _ => 0,
+        };
         let cwnd = self.window.bytes() + extra;
         let in_flight = self.snd_nxt - self.snd_una;
         let counts_all = is_early && !config.limited_transmit;

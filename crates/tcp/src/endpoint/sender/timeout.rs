@@ -23,6 +23,9 @@ impl Sender {
     ) -> bool {
         if self.snd_una == self.snd_nxt {
             self.rto_at = Time::NEVER;
+            if self.repair.is_of_ns2() {
+                self.wake_ns2(config, now, out);
+            }
             return false;
         }
         self.stats.timeouts += 1;
@@ -73,7 +76,7 @@ impl Sender {
             }
             self.heard.owe_cwr();
         } else if let Repair::Ns2NewReno(_) = self.repair {
-            self.slow_down_newreno(config, now);
+            return self.time_out_newreno(config, now);
         } else if is_first {
             // RFC 5681 §3.1: the threshold is set when the timer first expires for a segment.
             self.reduce(Cause::Loss, self.flight(config), config, now);
