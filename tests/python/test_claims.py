@@ -38,6 +38,25 @@ def test_the_interval_alone_decides(value, width, low, high, verdict):
 
 
 @pytest.mark.parametrize(
+    ("runs", "among", "verdicts"),
+    [
+        # Of n runs all are on one side of the median by chance 2^(1 - n) of the time.
+        (5, 1, (OPEN, OPEN, OPEN)),
+        (6, 1, (HOLDS, FAILS, OPEN)),
+        (6, 2, (OPEN, OPEN, OPEN)),
+        (7, 2, (HOLDS, FAILS, OPEN)),
+    ],
+)
+def test_what_is_the_same_in_many_runs_is_on_its_side_of_a_bound(runs, among, verdicts):
+    for low, verdict in zip((-1.0, 1.0, 0.0), verdicts, strict=True):
+        same = Finding("x", Interval(0.0, 0.0, runs, "runs"), low, float("inf"), "points", among=among)
+        assert same.verdict == verdict
+        assert "the same in every run" in same.number
+        # Parts of a run are not runs.
+        assert replace(same, interval=Interval(0.0, 0.0, runs, "parts")).verdict == OPEN
+
+
+@pytest.mark.parametrize(
     ("value", "width", "verdict"),
     [(3.0, 0.0, FAILS), (3.0 + 1e-15, 0.0, FAILS), (3.0 + 1e-15, 1e-16, FAILS), (3.001, 0.0, HOLDS), (2.9, 0.0, FAILS)],
 )

@@ -17,7 +17,7 @@ from typing import Any
 from aqmlab.claims.spread import among
 from aqmlab.errors import BadInput
 from aqmlab.stationarity import NO, UNKNOWN
-from aqmlab.statistics import Interval
+from aqmlab.statistics import CONFIDENCE, Interval
 
 ROUNDING = 1e-12
 """Relative to the numbers that it comes from, an interval that is narrower than this is none, and a number that is
@@ -43,7 +43,8 @@ WHY_NOT_BELIEVED = {NO: UNSETTLED, None: UNCHECKED, UNKNOWN: SHORT}
 """What is said of runs shorter than the published ones whose window does not stand for the long run, by the answer to
 whether it was settled; the gravest first."""
 ALIKE = "the same in every run"
-"""Of measured numbers: that seeds did not change them says nothing about how much they might have."""
+"""Of measured numbers: that seeds did not change them says nothing about how much they might have, though of six runs or
+more on which side of a bound most are."""
 
 SAME = "the very same runs"
 """Of points that differ in nothing but their name under all seeds: they are no better and no worse than each other."""
@@ -212,13 +213,26 @@ class Finding:
         if self.note or not self.has_interval:
             return OPEN
         if self._is_without_width and not self.is_exact:
-            is_within = self.is_same and all(_is_within(one.value, one.value, self.low, self.high) for one in self._all)
-            return HOLDS if is_within else OPEN
+            is_within = all(_is_within(one.value, one.value, self.low, self.high) for one in self._all)
+            if is_within and (self.is_same or self._is_told_by_sign):
+                return HOLDS
+            value = self.interval.value
+            is_outside = _is_above(self.low, value) or _is_above(value, self.high)
+            return FAILS if is_outside and self._is_told_by_sign else OPEN
         if self.stretch is not None:
             return self._on_a_share
         if all(_is_within(one.low, one.high, self.low, self.high) for one in self._all):
             return HOLDS
         return FAILS if self._is_outside(self.among) else OPEN
+
+    @property
+    def _is_told_by_sign(self) -> bool:
+        """Whether so many runs have the same number that their median is known to lie on its side of a bound.
+
+        By a sign test of two sides, of `among` such numbers together: six runs tell of one, seven of two.
+        """
+        chance = 2.0 ** (1 - self.interval.n)
+        return not self.curve and self.interval.basis == "runs" and chance <= (1 - CONFIDENCE) / self.among
 
     @property
     def _on_a_share(self) -> str:
