@@ -51,7 +51,7 @@ def of(columns: Sequence[Column], found: Comparison | None = None) -> list[Part]
 WORST = {
     "pages": "no page was begun in time, or half of them or more were not loaded",
     video.KIND: "no film is known, or half of them or more had no picture",
-    "live": "no frame came whole",
+    "live": "of the frames less than 99 %, less than half, or none came whole",
 }
 """Why a run has no number of an application that somebody used."""
 

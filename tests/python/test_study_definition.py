@@ -76,6 +76,11 @@ def test_a_setting_of_a_profile_lies_over_the_grids_tables_and_under_the_axes(tm
             "[profiles.full]\nasked_only = 1\n",
             r"profiles.full.asked_only: 1: expected true or false",
         ),
+        (
+            'set = { duration = "30s"',
+            'set = { seed = 3, duration = "30s"',
+            r"profiles.full.set.seed: 3: all points of a grid",
+        ),
         ("[profiles.full]", "[profiles.slow]", r"profiles.full: missing; expected .* \(slow, quick\)"),
         ('users = ["1800"]', 'users = ["1801"]', r"grid.1.quick.only.*1801.*expected"),
         ('only = { users = ["1800"] }', 'some = { users = ["1800"] }', r"grid.1.quick: some: unknown key"),
@@ -204,6 +209,11 @@ def test_a_test_bed_sets_in_some_points_what_axes_say(tmp_path):
         ('grid = "web"', 'grid = ["web", "again"]', r"study.toml: bed tuned: point.0.of.grid: .*expected one of web"),
         ("of = ", "on = ", r"study.toml: bed.0.point.0: on: unknown key; expected one of of, set"),
         ('set = { "link.qdisc.qref" = "30p" }', "", r"study.toml: bed.0.point.0: expected of and set"),
+        (
+            'set = { "link.qdisc.qref" = "30p" }',
+            "set = { seed = 3 }",
+            r"bed.0.point.0.set.seed: 3: all points of a grid",
+        ),
         ('title = "tuned"', "", r"study.toml: bed.0.title: missing; expected a test bed with name, title and set or"),
         ("[[bed.point]]", "[bed.point]", r"study.toml: bed.0.point: expected \[\[bed.point\]\] tables"),
     ],

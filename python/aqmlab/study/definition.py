@@ -451,6 +451,7 @@ def _bed(tree: Json, path: Path, name: str) -> Bed:
 def _settings(value: Any, where: str) -> Json:
     if not isinstance(value, Mapping):
         raise BadInput(f'{where}: {value!r}: expected a table, as in {{ duration = "120min" }}')
+    axes.check_no_seed(value, where)
     return dict(value)
 
 
