@@ -459,5 +459,6 @@ def test_nobody_is_ahead_where_a_run_has_no_number(tmp_path):
     for name in ("delay_p99_s", "difference_to_baseline.delay_p99_s"):
         cell = part.rows[1][1][places.index(name)]
         assert readable.say(cell.value, "s") == "–" and cell.as_dict()["value"] is None
-    assert part.note == "–: of the frames less than 99 %, less than half, or none came whole, under starving in 3 of 5 runs."
+    why = "of the frames less than 99 %, less than half, or none came whole"
+    assert part.note == f"–: {why}, under starving in 3 of 5 runs."
     assert applications.of(columns[:1])[0].note == ""

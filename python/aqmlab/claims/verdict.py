@@ -43,8 +43,8 @@ WHY_NOT_BELIEVED = {NO: UNSETTLED, None: UNCHECKED, UNKNOWN: SHORT}
 """What is said of runs shorter than the published ones whose window does not stand for the long run, by the answer to
 whether it was settled; the gravest first."""
 ALIKE = "the same in every run"
-"""Of measured numbers: that seeds did not change them says nothing about how much they might have, though of six runs or
-more on which side of a bound most are."""
+"""Of measured numbers: that seeds did not change them says nothing about how much they might have; of six runs or more
+it says on which side of a bound most are."""
 
 SAME = "the very same runs"
 """Of points that differ in nothing but their name under all seeds: they are no better and no worse than each other."""

@@ -48,7 +48,7 @@ pub const FLOWS: Param = Param {
     default: "1024",
     range: (1.0, 65_536.0),
     doc: "Number of queues that flows are hashed to; flows that meet in one share it.",
-    source: "RFC 8290 §5.2.3",
+    source: "RFC 8290 §5.2.5",
 };
 
 /// The `quantum` of fair queueing.
@@ -58,7 +58,7 @@ pub const QUANTUM: Param = Param {
     default: "1514b",
     range: (1.0, 1_048_576.0),
     doc: "Bytes that a queue may send in its turn.",
-    source: "RFC 8290 §5.2.5; tc-fq_codel(8): the MTU with its Ethernet header",
+    source: "RFC 8290 §5.2.4; tc-fq_codel(8): the MTU with its Ethernet header",
 };
 
 /// The `drop_batch` of fair queueing.
