@@ -150,6 +150,7 @@ conformance: $(ENGINE) ## compare with other implementations: vectors, theory, t
 	cargo test --locked --package aqmlab-sim --features tcp/both-ways --test all
 	cargo test --locked --package aqmlab-scenario --test all -- --nocapture linux:: linux_cake:: linux_random::
 	cargo test --locked --package aqmlab-tcp --test linux_transfers -- --nocapture
+	cargo test --locked --package aqmlab-tcp --test all -- ns2_packets::
 	PYTHONPATH=tests/python $(BIN)/python -m oracle testdata/vectors
 	cargo build --locked --release --package aqmlab-scenario --example replay
 	PYTHONPATH=tests/python $(BIN)/python -m oracle.conformance compare target/release/examples/replay 1000
