@@ -111,7 +111,7 @@ fn config() -> impl Strategy<Value = Config> {
                 reduction: if f { Reduction::Proportional } else { Reduction::AtOnce },
                 whole_segments: g,
                 cubic: if g == h { CubicDialect::Linux } else { CubicDialect::Rfc },
-                ecn_floor: if e { 1 } else { 2 },
+                ecn_floor: if e { u32::from(a) } else { 2 },
                 timestamps: j,
                 dsack: k,
                 frto: l,
@@ -120,7 +120,7 @@ fn config() -> impl Strategy<Value = Config> {
                 ecn_fallback: o,
                 pacing: q,
                 delayed_ack: DelayedAck { adapts: p, ..base.delayed_ack },
-                handshake: name != "ns2",
+                handshake: name != "ns2" || d,
                 ..base
             }
         },
@@ -185,8 +185,10 @@ proptest! {
                 let arrived = bench.ends[1 - end].received() + bench.ends[1 - end].unread();
                 prop_assert!(acked <= arrived, "only what arrived is acknowledged");
                 let has_room = bench.ends[end].cwnd() >= f64::from(config.mss) * 0.999;
-                let is_waiting = config.repair == Repair::Ns2Sack1 && bench.ends[end].next_wake().is_set();
-                prop_assert!(has_room || is_waiting, "a segment may always be sent, or will be when the timer expires");
+                let is_waiting = config.repair.is_of_ns2() && bench.ends[end].next_wake().is_set();
+                let is_through = acked == written[end];
+                let may_send = has_room || is_waiting || is_through;
+                prop_assert!(may_send, "a segment may always be sent, or will be when the timer expires");
                 (received[end], acknowledged[end]) = (now, acked);
             }
             steps += 1;

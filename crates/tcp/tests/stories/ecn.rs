@@ -214,6 +214,23 @@ fn a_marked_syn_ack_starts_with_one_segment_at_once() {
 }
 
 #[test]
+fn in_ns2_too_the_echo_of_a_marked_syn_ack_is_answered_once() {
+    for repair in [Repair::Ns2NewReno, Repair::Ns2Sack1] {
+        let config = Config { ecn: EcnMode::Plus, handshake: true, repair, mss: 1000, ..stack("ns2") };
+        let mut bench = Bench::new(&config);
+        bench.write(CLIENT, 500).answer(SERVER, 500, 10_000, true);
+        bench.mark(SERVER, Kind::SynAck, &[1]).run();
+        assert_eq!(
+            bench.flights(SERVER)[..3],
+            [(150, vec![1]), (250, vec![2, 3]), (350, vec![4, 5, 6, 7])],
+            "{repair:?}"
+        );
+        assert_eq!(bench.ends[SERVER].stats().ecn_reductions, 1);
+        bench.assert_complete(500, 10_000);
+    }
+}
+
+#[test]
 fn the_echo_of_a_marked_syn_ack_may_ride_on_the_request() {
     let mut bench = plus(EcnMode::Plus);
     bench.mark(SERVER, Kind::SynAck, &[1]).lose(CLIENT, Kind::Ack, &[1]).run();

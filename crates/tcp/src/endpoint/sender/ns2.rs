@@ -29,6 +29,9 @@ use crate::segment::Segment;
 use crate::stack::Config;
 use base::Time;
 
+/// What an acknowledgement has that acknowledges the opening alone.
+const OPEN: u64 = 1;
+
 /// What brought the window down last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Last {
@@ -108,6 +111,9 @@ impl Sender {
             }
             self.restart_timer_ns2(config, now);
         }
+        if !self.rto_at.is_set() {
+            self.restart_timer_ns2(config, now);
+        }
         may_send
     }
 
@@ -120,7 +126,8 @@ impl Sender {
 
     /// Reduces the window for an echo in an acknowledgement of everything before `ack`.
     fn answer_echo(&mut self, ack: u64, config: &Config, now: Time) {
-        if ack <= self.recover && self.answered().last != Last::Timeout {
+        // What echoes the mark of a SYN/ACK acknowledges no more than that, and was answered when it opened this end.
+        if ack <= self.recover.max(OPEN) && self.answered().last != Last::Timeout {
             return;
         }
         self.stats.ecn_reductions += 1;

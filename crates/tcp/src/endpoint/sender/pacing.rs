@@ -277,7 +277,9 @@ impl Sender {
             let Window { cwnd, ssthresh } = self.window;
             let ratio = if cwnd < ssthresh / 2.0 { SLOW_START_RATIO } else { AVOIDANCE_RATIO };
             let outstanding = (self.outstanding.len() as u64 * u64::from(config.mss)) as i64 as f64;
-            pacer.rate = cwnd.max(outstanding) * ratio / srtt.secs_f64();
+            // A mark may leave less than a segment (`ns2.rs`).
+            let window = cwnd.max(outstanding).max(f64::from(config.mss));
+            pacer.rate = window * ratio / srtt.secs_f64();
         }
         if let Some(most) = config.max_pacing_rate {
             // The limit is one of IP packets. They count as full ones, since a sender that is held back has enough to
