@@ -20,7 +20,7 @@ CASES = 200
 MOST_PACKETS = 200
 """So many of a flow are kept."""
 SPARED = 3
-"""The first packets are not touched: ns-2's very first is not ECN-capable, and where it is lost duplicates begin no repair."""
+"""So many packets at first are not touched: the very first is not ECN-capable, and no duplicates repair its loss."""
 
 
 def drawn(number: int) -> dict[str, Any]:
