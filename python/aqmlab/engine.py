@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from aqmlab import _native as native
 from aqmlab import files as reading
@@ -222,10 +222,16 @@ class Crew:
 
 
 class Batch:
-    """Runs that pass at once."""
+    """Runs that pass at once, within a `with`: after it none passes any more, whatever was raised in it."""
 
     def __init__(self, batch: Any) -> None:
         self._batch = batch
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._batch.end()
 
     def begin(self, number: int, run: Stepped, until_ns: int) -> None:
         """Hands over a run, which is to pass until this instant, by a number."""

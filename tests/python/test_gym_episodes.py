@@ -1,6 +1,7 @@
 """What an episode is measured by, what it begins with, and how it ends where something fails. Needs the engine."""
 
 import gc
+import time
 import weakref
 
 import gymnasium
@@ -102,6 +103,30 @@ def test_a_law_that_fails_in_an_episode_is_named_with_its_line_and_ends_it(tmp_p
         several.step([[0.5]] * 3)
     several.reset(seed=1)
     several.step([[0.5]] * 3)
+    several.close()
+
+
+ONE_FAILS = """if packet.now_ns > 10**8:
+            aqmlab.asked.append(self)
+            if self is aqmlab.asked[0] and len(aqmlab.asked) > 5: self.nothing
+            time.sleep(0.002)"""
+
+
+def test_where_a_law_fails_no_other_is_asked_any_more_and_none_is_forgotten_before(tmp_path, monkeypatch):
+    """Others are within their steps when the first has failed: they pass them, and only then their episodes end."""
+    asked = []
+    monkeypatch.setattr(aqmlab, "asked", asked, raising=False)
+    path = own(tmp_path, ONE_FAILS, "(compiled=False)")
+    path.write_text(f"import time\n{path.read_text()}")
+    given = {"scenario": SCENARIO, "duration": "1s", "action": {"every": (2, 60)}, "step": "200ms"}
+    keys = {"link.qdisc.kind": str(path), "link.qdisc.ecn": True}
+    several = gymnasium.make_vec(NAME, num_envs=3, threads=3, set=keys, **given)
+    several.reset(seed=1)
+    with pytest.raises(Misbehaved, match="AttributeError: 'Mine' object has no attribute 'nothing'"):
+        [several.step([[0.5]] * 3) for _ in range(4)]
+    count = len(asked)
+    time.sleep(0.1)
+    assert len(asked) == count and not interpreted.FAILURES
     several.close()
 
 

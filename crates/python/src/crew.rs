@@ -208,12 +208,38 @@ impl Batch {
         let passed = passed.unwrap_or_else(|payload| resume_unwind(payload));
         Ok(Some((number, passed.ok_or_else(over)?.map_err(laws::misbehaved)?)))
     }
+
+    /// Ends the batch early: runs that nobody has begun with do not pass, and of the others none passes any more when
+    /// this returns.
+    fn end(&self, py: Python<'_>) {
+        // Laws of the runs that pass need the interpreter's lock.
+        py.detach(|| {
+            let left = self.begun.swap(0, Ordering::Relaxed) - self.taken_back();
+            let mut list = locked(&self.answers.list);
+            while list.len() < left {
+                list = self.answers.more.wait(list).unwrap_or_else(PoisonError::into_inner);
+            }
+            list.clear();
+        });
+    }
+}
+
+impl Batch {
+    /// Takes back the runs that nobody has begun with, and returns how many.
+    fn taken_back(&self) -> usize {
+        let mut unasked = locked(&self.jobs);
+        let mut state = locked(&self.work.state);
+        let before = unasked.len() + state.jobs.len();
+        unasked.clear();
+        state.jobs.retain(|job| !Arc::ptr_eq(&job.answers, &self.answers));
+        self.work.waiting.store(state.jobs.len(), Ordering::Release);
+        before - state.jobs.len()
+    }
 }
 
 impl Drop for Batch {
-    /// Runs that nobody has begun with do not pass.
     fn drop(&mut self) {
-        locked(&self.work.state).jobs.retain(|job| !Arc::ptr_eq(&job.answers, &self.answers));
+        self.taken_back();
     }
 }
 

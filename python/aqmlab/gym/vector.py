@@ -61,14 +61,14 @@ class ThreadedVector(SyncVectorEnv[Any, Any]):
     def _passed(self, links: list[Link], actions: Any, said: list[Any], over: list[bool]) -> Any:
         """A step in which links whose episode is over begin another one, in place of what they would do."""
         observations, infos = np.empty_like(self._observations), [_NOTHING] * len(links)
-        batch = self._crew.batch()
-        for number, link in enumerate(links):
-            if not over[number]:
-                batch.begin(number, *link.begin(said[number]))
-        for number, passed in batch.passed():
-            links[number].passed(passed)
-            found = links[number].step(actions[number])
-            self._env_obs[number], self._rewards[number], _, self._truncations[number], infos[number] = found
+        with self._crew.batch() as batch:
+            for number, link in enumerate(links):
+                if not over[number]:
+                    batch.begin(number, *link.begin(said[number]))
+            for number, passed in batch.passed():
+                links[number].passed(passed)
+                found = links[number].step(actions[number])
+                self._env_obs[number], self._rewards[number], _, self._truncations[number], infos[number] = found
         for number, link in enumerate(links):
             if over[number]:
                 self._env_obs[number], infos[number] = link.reset()
@@ -81,11 +81,11 @@ class ThreadedVector(SyncVectorEnv[Any, Any]):
 
     def _passed_first(self, links: list[Link], actions: Any, said: list[Any]) -> Any:
         """A step of Gymnasium's own, whose simulated time has passed before."""
-        batch = self._crew.batch()
-        for number, link in enumerate(links):
-            batch.begin(number, *link.begin(said[number]))
-        for number, passed in batch.passed():
-            links[number].passed(passed)
+        with self._crew.batch() as batch:
+            for number, link in enumerate(links):
+                batch.begin(number, *link.begin(said[number]))
+            for number, passed in batch.passed():
+                links[number].passed(passed)
         return super().step(actions)
 
     def __reduce__(self) -> tuple[Any, ...]:
