@@ -130,6 +130,28 @@ def test_where_a_law_fails_no_other_is_asked_any_more_and_none_is_forgotten_befo
     several.close()
 
 
+def test_what_is_set_holds_from_the_end_of_the_step_on(tmp_path, monkeypatch):
+    """So its ticks go on at whole multiples of theirs."""
+    monkeypatch.setattr(aqmlab, "heard", [], raising=False)
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import aqmlab\n@aqmlab.law(tick='update', compiled=False)\nclass Mine:\n    'Hears when it is called.'\n"
+        "    update = aqmlab.parameter('5ms', 'How often.')\n"
+        "    def prepare(self, link):\n        aqmlab.heard.append(('set', link.now_ns))\n"
+        "    def tick(self, queue):\n        aqmlab.heard.append(('tick', queue.now_ns))\n"
+        "    def on_arrival(self, packet):\n        return aqmlab.PASS\n"
+    )
+    env = Link(SCENARIO, set={"link.qdisc": str(path)}, action={"update": ("1ms", "5ms")}, duration="100ms")
+    env.reset(seed=1)
+    aqmlab.heard.clear()
+    for action in (1.0, -1.0, 1.0):
+        env.step([action])
+    sets = [now_ns for what, now_ns in aqmlab.heard if what == "set"]
+    ticks = [now_ns for what, now_ns in aqmlab.heard if what == "tick"]
+    assert sets == [0, 10**7, 2 * 10**7]
+    assert ticks and all(now_ns % 10**6 == 0 for now_ns in ticks)
+
+
 def test_a_law_that_fails_while_ranges_are_tried_is_named_with_its_line(tmp_path, monkeypatch):
     there = weakref.WeakSet()
     monkeypatch.setattr(aqmlab, "laws_there", there, raising=False)

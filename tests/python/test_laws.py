@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,46 @@ def test_a_library_is_compared_by_its_file_and_its_name(link, tmp_path):
     assert [ours.summary["forward"][key] for key in packets] == [theirs.summary["forward"][key] for key in packets]
     assert fair.scenario["link"]["qdisc"]["kind"] == "fq_my_pi"
     assert ours.manifest["laws"][0]["built_with"].startswith("C compiler")
+
+
+LIMITS = """
+#include "aqmlab_law.h"
+namespace {
+struct state { std::int64_t most; };
+int32_t arrival(void *at, const aqmlab_facts *facts) {
+    return facts->backlog_packets < static_cast<state *>(at)->most ? AQMLAB_PASS : AQMLAB_DROP;
+}
+aqmlab_param most() {
+    aqmlab_param it{};
+    it.name = "most", it.doc = "Packets that may wait.", it.unit = "packets";
+    it.kind = AQMLAB_KIND_INTEGER, it.default_value = 20.0, it.low = 1.0, it.high = 1000.0;
+    return it;
+}
+const aqmlab_param params[] = {most()};
+aqmlab_law made() {
+    aqmlab_law it{};
+    it.version = AQMLAB_LAW_VERSION, it.name = "limits", it.doc = "Holds so many packets.", it.tick_param = -1;
+    it.state_bytes = sizeof(state), it.params = params, it.params_count = 1, it.on_arrival = arrival;
+    return it;
+}
+const aqmlab_law law = made();
+}
+const aqmlab_law *aqmlab_law_table() { return &law; }
+"""
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="left out: no compiler of C++")
+@pytest.mark.parametrize("standard", [11, 17, 20])
+def test_a_law_may_be_written_in_cpp(link, tmp_path, standard):
+    (tmp_path / "limits.cpp").write_text(f"#include <cstdint>\n{LIMITS}")
+    flags = [f"-std=c++{standard}", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I", aqmlab.include()]
+    made = tmp_path / "limits.so"
+    subprocess.run(["c++", *flags, "-o", str(made), str(tmp_path / "limits.cpp")], check=True)
+    ours = aqmlab.run(link, set={"link.qdisc": {"kind": str(made), "most": 30}, "duration": "5s"})
+    theirs = aqmlab.run(link, set={"link.qdisc": {"kind": "pfifo", "limit": "30p"}, "duration": "5s"})
+    packets = ("offered_packets", "dropped_packets", "queue_delay_mean_s")
+    assert [ours.summary["forward"][key] for key in packets] == [theirs.summary["forward"][key] for key in packets]
+    assert ours.summary["forward"]["dropped_packets"] > 0
 
 
 def test_a_law_may_ask_for_hosts(link, tmp_path):

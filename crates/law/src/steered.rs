@@ -204,7 +204,7 @@ struct Hand {
     clock: Clock,
     /// How often it was asked.
     asked: u64,
-    /// So many steps in a row nothing has happened, and the probability stayed as it was.
+    /// So many steps in a row nothing has happened, and the probability and the rate stayed as they were.
     quiet: u32,
 }
 
@@ -389,6 +389,10 @@ impl Law for Steered {
     }
 
     fn retune(&mut self, values: &Values, rate: Rate, now: Time) {
+        self.roll(now);
+        if let Some(hand) = &mut self.hand {
+            hand.quiet = 0;
+        }
         self.ecn_enabled = values.flag("ecn");
         self.helm.bridge().seen.rate_bps = values.rate_at(rate).bps();
         for (law, own) in &mut self.laws {

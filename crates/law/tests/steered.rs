@@ -53,7 +53,21 @@ fn passed(simulation: &mut Simulation<'_>, steps: u64) {
 
 #[test]
 fn who_holds_a_law_and_a_policy_in_it_see_and_do_the_same() {
-    let qdisc = "{ kind = \"KIND\", ecn = true, limit = \"60p\" }";
+    see_and_do_the_same("", 0);
+}
+
+#[test]
+fn so_they_do_where_the_rate_that_is_told_changes_at_the_end_of_a_step_and_within_one() {
+    see_and_do_the_same(
+        "\ntold_rate = \"present\"\nschedule = [{ at = \"1s\", rate = \"8mbit\" }, { at = \"7003ms\", rate = \"20mbit\" }, \
+         { at = \"12s\", rate = \"12mbit\" }]",
+        2,
+    );
+}
+
+/// `more`: what a link has besides, in which the rate changes so often at the `ends` of steps.
+fn see_and_do_the_same(more: &str, ends: u64) {
+    let qdisc = &format!("{{ kind = \"KIND\", ecn = true, limit = \"60p\" }}{more}");
     let told: Arc<Mutex<Vec<(Seen, f64)>>> = Arc::default();
     let telling = Arc::clone(&told);
     let made = move || -> Result<Pilot, String> {
@@ -89,8 +103,8 @@ fn who_holds_a_law_and_a_policy_in_it_see_and_do_the_same() {
     let (asked, held) = (busy(&told.lock().expect("nobody panics")), busy(&seen_by_hand));
     assert!(asked.len() > 1900 && asked.len() == held.len());
     assert!(asked == held, "they differ first at {:?}", asked.iter().zip(&held).find(|(one, other)| one != other));
-    // Only the policy's ticks are more.
-    assert_eq!(simulation.events(), events - 1999);
+    // Only the policy's ticks are more, where no change of the rate has it asked.
+    assert_eq!(simulation.events(), events - (1999 - ends));
     let total = |of: fn(&Seen) -> u64| seen_by_hand.iter().map(|(seen, _)| of(seen)).sum::<u64>();
     assert!(total(|seen| u64::from(seen.marked_packets)) > 20, "flows are marked");
     assert!(total(|seen| u64::from(seen.dropped_packets)) > 0, "datagrams are lost");
@@ -209,4 +223,28 @@ fn among_many_queues_a_policy_rests_where_nothing_happens() {
     let asked = *asked.lock().expect("nobody panics");
     // Seven flows in as many queues at most, of 1024.
     assert!(asked > 2000 && asked < 7 * 2001 + 1024 * 4, "{asked}");
+}
+
+#[test]
+fn a_policy_that_rests_is_told_of_another_rate() {
+    let rates: Arc<Mutex<Vec<u64>>> = Arc::default();
+    let telling = Arc::clone(&rates);
+    let made = move || -> Result<Pilot, String> {
+        let telling = Arc::clone(&telling);
+        Ok(Box::new(move |seen: &Seen| {
+            telling.lock().expect("nobody panics").push(seen.rate_bps);
+            Ok(0.0)
+        }))
+    };
+    let registry = Registry::builtin().with(steered::policy(about(), made).expect("it is one")).expect("it is free");
+    let text = "duration = \"2s\"\n[link]\nrate = \"12mbit\"\nqdisc = \"mine\"\nreverse_qdisc = \"pfifo\"\ntold_rate = \"present\"\n\
+                schedule = [{ at = \"500ms\", rate = \"4mbit\" }]\n[path]\nrtt = \"40ms\"\n\
+                [[traffic]]\nkind = \"cbr\"\nrate = \"1mbit\"\nstart = \"1s\"\n";
+    let resolved = resolve_with(&registry, text, "steered.toml", &[], &|_| Err(String::new())).expect("it resolves");
+    let mut simulation = Simulation::new(resolved.scenario().expect("no load"));
+    passed(&mut simulation, 100);
+    let told = rates.lock().expect("nobody panics");
+    let changed = told.iter().position(|&bps| bps == 4_000_000);
+    // It rests after three steps in which nothing happens, and the step of the change has the rate of before.
+    assert!(told.len() < 10 && changed.is_some_and(|at| told[..at].iter().all(|&bps| bps == 12_000_000)), "{told:?}");
 }

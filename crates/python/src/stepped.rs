@@ -204,12 +204,15 @@ impl Stepped {
             .and_then(|is_held| if is_held { Ok(()) } else { Err(not_steered()) })
     }
 
-    /// Sets parameters of a discipline from now on, as `Simulation::set_all` does.
+    /// Sets parameters of a discipline from the end of the step on, as `Simulation::set_all` does.
     #[expect(clippy::needless_pass_by_value, reason = "Python hands lists over by value")]
     fn set(&self, py: Python<'_>, link: &str, way: u8, changes: Vec<(String, String)>) -> PyResult<()> {
         let changes: Vec<(&str, &str)> = changes.iter().map(|(name, text)| (&**name, &**text)).collect();
-        self.with(py, |held| held.run.with_dependent_mut(|_, simulation| simulation.set_all(link, way, &changes)))?
-            .map_err(|error| ScenarioError::new_err(error.to_string().trim_start_matches("override: ").to_owned()))
+        self.with(py, |held| {
+            let from = held.step[1];
+            held.run.with_dependent_mut(|_, simulation| simulation.set_all(link, way, &changes, from))
+        })?
+        .map_err(|error| ScenarioError::new_err(error.to_string().trim_start_matches("override: ").to_owned()))
     }
 
     /// Ends the run: its memory is free.

@@ -2,7 +2,7 @@
 //! that learns.
 
 use crate::simulation::Simulation;
-use base::Rate;
+use base::{Rate, Time};
 use net::Port;
 use record::QueueRow;
 use scenario::Error;
@@ -44,16 +44,18 @@ impl Simulation<'_> {
     /// # Errors
     /// As of that.
     pub fn set(&mut self, link: &str, way: u8, name: &str, text: &str) -> Result<(), Error> {
-        self.set_all(link, way, &[(name, text)])
+        self.set_all(link, way, &[(name, text)], self.now())
     }
 
-    /// Sets parameters of a discipline from this instant on, all at once. The discipline is that of a link one `way`: 0
-    /// forward, 1 in reverse. Values are written as in a scenario. The discipline keeps its state and its packets.
+    /// Sets parameters of a discipline from an instant on, all at once: this one, or a later one before which nothing
+    /// more happens. The discipline is that of a link one `way`: 0 forward, 1 in reverse. Values are written as in a
+    /// scenario. The discipline keeps its state and its packets.
     ///
     /// # Errors
     /// In one line: there is no such link, the discipline has no such parameter or does not take the values, or a
     /// parameter cannot change while a run goes on. Nothing is then set.
-    pub fn set_all(&mut self, link: &str, way: u8, changes: &[(&str, &str)]) -> Result<(), Error> {
+    pub fn set_all(&mut self, link: &str, way: u8, changes: &[(&str, &str)], from: Time) -> Result<(), Error> {
+        debug_assert!(from >= self.now(), "what has happened cannot be changed");
         let names = || self.scenario.links.iter().map(|link| link.name.as_str()).collect::<Vec<_>>().join(", ");
         let at = self.scenario.links.iter().position(|known| known.name == link);
         let Some((at, way)) = at.zip((way < 2).then_some(way)) else {
@@ -65,8 +67,7 @@ impl Simulation<'_> {
         let told = self.scenario.links[at].told(usize::from(way), rate);
         let spec = &mut self.qdiscs[port.index()];
         spec.set(changes, told)?;
-        let now = self.now;
-        self.network.net.retune(port, &spec.values, told.unwrap_or(rate), now);
+        self.network.net.retune(port, &spec.values, told.unwrap_or(rate), from);
         Ok(())
     }
 }

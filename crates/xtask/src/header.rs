@@ -62,6 +62,7 @@ pub fn page() -> Result<Page, String> {
         include_guard: Some("AQMLAB_LAW_H".into()),
         header: Some(format!("/*\n{}\n */", said.collect::<Vec<_>>().join("\n"))),
         trailer: Some(EXPORT.trim_start().into()),
+        cpp_compat: true,
         no_includes: true,
         sys_includes: vec!["stdint.h".into()],
         line_length: 120,

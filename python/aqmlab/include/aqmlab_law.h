@@ -83,9 +83,9 @@
  * What is written for a parameter, and what the engine writes into its field.
  */
 enum aqmlab_kind
-#if __STDC_VERSION__ >= 202311L
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
-#endif // __STDC_VERSION__ >= 202311L
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   /**
    * A number; `double`.
@@ -116,11 +116,13 @@ enum aqmlab_kind
    */
   AQMLAB_KIND_SIZE = 6,
 };
+#ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
 typedef enum aqmlab_kind aqmlab_kind;
 #else
 typedef uint32_t aqmlab_kind;
 #endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
 
 /**
  * A parameter of a law. Every discipline has `limit` and, where it marks, `ecn` besides.
