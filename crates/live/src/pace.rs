@@ -11,6 +11,7 @@
 //! put together of shorter stretches if need be. A second in which packets become 5 ms later is 0.5 % below the rate.
 
 use base::Span;
+use std::cmp::Ordering;
 
 /// The length of backlog over which the rate is judged.
 pub const JUDGED: Span = Span::from_secs(1);
@@ -92,6 +93,14 @@ impl Pace {
         self.worst
     }
 
+    /// The order of links by how far they were off in their worst second of backlog; without such a second, by for how
+    /// long packets followed one another.
+    pub fn by_how_far_off(&self, other: &Self) -> Ordering {
+        let key = |pace: &Self| (pace.worst.map_or(-1.0, f64::abs), pace.all.link_ns);
+        let ((worst, link_ns), (of_other, other_ns)) = (key(self), key(other));
+        worst.total_cmp(&of_other).then(link_ns.cmp(&other_ns))
+    }
+
     /// For how long packets followed one another.
     pub fn backlogged(&self) -> Span {
         Span::from_ns(self.all.link_ns as u64)
@@ -157,5 +166,17 @@ mod tests {
         let mut pace = Pace::default();
         (0..5000).for_each(|k| pace.packet(1500, Span::ZERO, Span::from_us(k), true));
         assert_eq!((pace.error(), pace.worst()), (None, None));
+    }
+
+    #[test]
+    fn of_several_links_the_one_furthest_from_its_rate_is_judged() {
+        let idle = Pace::default();
+        let short = pace((0..300).map(|_| (0, true)));
+        let exact = pace((0..1500).map(|_| (0, true)));
+        let off = pace((0..1500).map(|at| (20_000 - 10 * at, true)));
+        for (less, more) in [(&idle, &short), (&short, &exact), (&exact, &off)] {
+            assert_eq!((less.by_how_far_off(more), more.by_how_far_off(less)), (Ordering::Less, Ordering::Greater));
+        }
+        assert!(off.worst().is_some_and(|worst| worst.abs() > 0.009));
     }
 }

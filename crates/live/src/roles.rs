@@ -57,6 +57,8 @@ pub struct Shared {
     ready: AtomicU8,
     /// How many of them were not ready at time zero.
     late: AtomicU8,
+    /// What was read at the edges of the measured window.
+    edges: Mutex<Edges>,
     /// Whether the router has ended and the interfaces' counts have been read.
     is_routed: AtomicBool,
 }
@@ -64,7 +66,7 @@ pub struct Shared {
 /// The threads.
 pub struct Roles {
     router: Part<Captured>,
-    edges: Part<Edges>,
+    edges: Part<()>,
     hosts: [Part<Option<HostReport>>; 2],
     program: Option<Part<Value>>,
 }
@@ -113,6 +115,7 @@ impl Shared {
             handover: Arc::default(),
             ready: AtomicU8::new(0),
             late: AtomicU8::new(0),
+            edges: Mutex::new(Edges::new(&plan.scenario)),
             is_routed: AtomicBool::new(false),
         }
     }
@@ -125,6 +128,21 @@ impl Shared {
     /// Whether the run is over.
     pub fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.epoch.now() >= self.end()
+    }
+
+    /// Ends the run before its time. What its last edge has is read first: once the router carries nothing, hosts send
+    /// again what nobody acknowledges any more.
+    pub fn cut_short(&self) {
+        // Where it cannot be read, the thread that reads edges says so.
+        let _ = self.read_edges(true);
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Reads the edges that are due, or all of them if the run `is_over`; when the next one is due.
+    fn read_edges(&self, is_over: bool) -> io::Result<Time> {
+        let mut edges = self.edges.lock().expect("nobody panics with it");
+        edges.look(self.epoch.now(), is_over, || self.tallies.sums(), &self.bed.counters)?;
+        Ok(edges.next())
     }
 
     fn part<T: Send + 'static>(
@@ -205,15 +223,17 @@ impl Roles {
         }
         let Self { router, edges, hosts, program } = self;
         let (router, [left, right], program) = (router.join(), hosts.map(Part::join), program.map(Part::join));
-        let edges = edges.join().result;
+        let read = edges.join().result;
         let cpu_s = [router.cpu_s, left.cpu_s, right.cpu_s];
         let command_status = program.map(|done| done.result.map_err(Failure::mistaken)).transpose();
+        read?;
+        let edges = shared.edges.lock().expect("nobody panics with it").clone();
         let (mut routed, captures) = router.result?;
         // Nobody waits for the disk any more but us.
         routed.capture = captures.end();
         Ok(Ended {
             routed,
-            edges: edges?,
+            edges,
             hosts: [left.result?, right.result?],
             command_status: command_status?,
             cpu_s,
@@ -283,18 +303,17 @@ fn host(shared: &Shared, side: u8, announcer: Announcer, news: Sender<News>) -> 
 
 /// Reads the sums and counters at the edges of the measured window, when these come. A thread of its own does it, which
 /// never waits for a disk, because rates are worked out from one edge to the other.
-fn watch(shared: &Shared) -> io::Result<Edges> {
-    let Shared { epoch, plan, tallies, bed, .. } = shared;
+fn watch(shared: &Shared) -> io::Result<()> {
+    let Shared { epoch, plan, .. } = shared;
     let _urgency = (!plan.is_virtual).then(Urgency::follow);
-    let mut edges = Edges::new(&plan.scenario);
     sleep_until(*epoch, Time::ZERO);
     loop {
-        let (now, is_over) = (epoch.now(), shared.is_over());
-        edges.look(now, is_over, || tallies.sums(), &bed.counters)?;
-        if edges.next() == Time::NEVER {
-            return Ok(edges);
+        let now = epoch.now();
+        let next = shared.read_edges(shared.is_over())?;
+        if next == Time::NEVER {
+            return Ok(());
         }
-        sleep_until(*epoch, (now + EDGE_LOOKS[usize::from(plan.is_virtual)]).min(edges.next()).min(shared.end()));
+        sleep_until(*epoch, (now + EDGE_LOOKS[usize::from(plan.is_virtual)]).min(next).min(shared.end()));
     }
 }
 
@@ -303,6 +322,6 @@ fn run_program(shared: &Shared) -> io::Result<Value> {
     let Plan { command, side, .. } = &shared.plan;
     let ended = program::run(command, *side, &shared.bed, shared.epoch, &shared.stop);
     // The run ends with it.
-    shared.stop.store(true, Ordering::Relaxed);
+    shared.cut_short();
     ended
 }

@@ -162,7 +162,7 @@ fn follow(
             let duration = shared.plan.scenario.duration;
             let after = Progress::new(now, duration, &seen, &shared.tallies.sums(), &collector.responses);
             if !progress(&after.since(&before)) {
-                shared.stop.store(true, Ordering::Relaxed);
+                shared.cut_short();
             }
             before = after;
             says_at = now + SAYS[clock];

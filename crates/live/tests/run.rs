@@ -151,6 +151,21 @@ fn a_program_ends_its_run_with_all_that_it_left_behind() {
     assert!(programs_with(marker).is_empty(), "{:?}", programs_with(marker));
 }
 
+/// Hosts send again what nobody acknowledges any more.
+#[test]
+fn a_run_that_a_program_ends_is_counted_before_its_link_is_gone() {
+    let told = json!({ "command": ["sleep", "0.8"] });
+    let folder = folder("short", &BULK.replace("1500ms", "600s"), told);
+    let status = start(&folder).wait().expect("it ends");
+    if is_left_out("a_run_that_a_program_ends_is_counted_before_its_link_is_gone", &folder) {
+        return;
+    }
+    assert!(status.success(), "{:?}", read(&folder, "error.json"));
+    let live = &read(&folder, "outcome.json").expect("an outcome")["summary"]["live"];
+    let [read_at, ended] = [&live["edges_read_at_s"][1], &live["duration_s"]].map(|at| at.as_f64().expect("a number"));
+    assert!(0.8 <= read_at && read_at <= ended && ended < 60.0, "{read_at} {ended}");
+}
+
 #[test]
 fn what_ends_a_run_leaves_nothing() {
     let marker = "86421.25";

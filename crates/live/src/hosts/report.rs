@@ -56,6 +56,7 @@ impl HostReport {
         let lost = [
             (self.without_port, "connections found no port of their host free"),
             (self.unread_probes, "probes came and were not read in time"),
+            (self.untaken_datagrams, "datagrams were not taken by the kernel of their host"),
         ];
         let lost = lost.into_iter().find(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
         let late = |lateness, what| breaks(lateness, what, budget);
@@ -126,6 +127,9 @@ mod tests {
         let lossy = HostReport { unread_probes: 2, ..report(&[], &[]) };
         let expected = "2 probes came and were not read in time";
         assert_eq!(lossy.breaks(&Budget::default()).as_deref(), Some(expected));
+        let full = HostReport { untaken_datagrams: 3, ..report(&[], &[]) };
+        let expected = "3 datagrams were not taken by the kernel of their host";
+        assert_eq!(full.breaks(&Budget::default()).as_deref(), Some(expected));
         let crowded = HostReport { without_port: 1, ..report(&[], &[]) };
         let expected = "1 connections found no port of their host free";
         assert_eq!(crowded.breaks(&Budget::default()).as_deref(), Some(expected));
