@@ -127,6 +127,28 @@ def test_what_is_gained_is_as_much_as_promised_of_whoever_was_chosen() -> None:
     assert wrong <= 13
 
 
+@pytest.mark.parametrize("rounds", [6, 12])
+def test_what_is_surely_less_than_the_first_is_not_left_as_one_that_may_be_the_best(rounds: int) -> None:
+    """Others leave at the same look, with fewer of whom an advantage would be told apart from chance more easily."""
+    ahead = 0
+    for seed in range(300):
+        generator = np.random.default_rng(seed)
+        means = [0.5, *(0.5 + generator.uniform(-0.2, 0.15, 5))]
+        wide = generator.choice((0.02, 0.1, 0.2), 6)
+        race = Race([str(number) for number in range(6)], looks(rounds))
+        for at in range(1, rounds + 1):
+            own = means + wide * generator.normal(0, 1, 6)
+            for name in race.names:
+                if name in race.running or name == "0":
+                    race.add(name, float(own[int(name)]))
+            if at in race.looks and race.judge():
+                break
+        if race.first != "0" and race.gain(race.first, "0")[0] > 0:
+            ahead += 1
+            assert "0" in race.left, seed
+    assert ahead > 30
+
+
 def test_six_rounds_tell_what_is_far_worse() -> None:
     """Scores of a cable of 250 and 40 Mb/s, where a bound for each pair said that today's queue might be the best."""
     today = (0.62, 0.18, 0.23, 0.59, 0.89, 0.20)

@@ -83,6 +83,21 @@ def test_what_is_no_surer_than_today_names_the_figures_that_are() -> None:
     assert behind in said
 
 
+def test_where_another_one_than_the_first_is_surely_better_than_today_that_is_said() -> None:
+    today = (0.2, 0.3, 0.25, 0.2, 0.3, 0.25, 0.2, 0.25)
+    scores = {
+        TODAY: today,
+        "cake": (0.9, 0.1, 0.95, 0.9, 0.15, 0.1, 0.9, 0.95),
+        "fq_codel": tuple(one + 0.1 + 0.001 * at for at, one in enumerate(today)),
+    }
+    found = advised(scores, dict.fromkeys(scores, 4.0))
+    assert found.race.first == "cake" and TODAY in found.race.left and found.race.gain("cake", TODAY)[0] <= 0
+    assert words.verdict(found)[1] == (
+        "It is better than today by 0.38 in the mean, on a score from 0 to 1, and that is not sure of it. It is sure "
+        "that another one is better than today."
+    )
+
+
 def test_what_is_worse_by_next_to_nothing_is_not_beside_what_is_lost() -> None:
     """A candidate that differs much is no tie, and one that is surely worse by a hundredth is not out with the last."""
     first = SURE["cake"]

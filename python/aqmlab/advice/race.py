@@ -85,11 +85,14 @@ class Race:
     """Those who may be the best."""
     left: dict[str, int] = field(init=False)
     """The others, and after which round they left."""
+    compared: list[str] = field(init=False)
+    """Those whom the last look compared: they were running before it."""
 
     def __post_init__(self) -> None:
         self.scores = {name: [] for name in self.names}
         self.running = list(self.names)
         self.left = {}
+        self.compared = list(self.names)
 
     @property
     def rounds(self) -> int:
@@ -107,6 +110,7 @@ class Race:
 
     def judge(self) -> bool:
         """Takes out who cannot be the best; the answer is whether it is decided."""
+        self.compared = list(self.running)
         # The first is never among them: no other one is ahead of it in the mean.
         lost = [name for name in self.running if self._is_refuted(name)]
         self.left |= dict.fromkeys(lost, self.rounds)
@@ -188,9 +192,11 @@ class Race:
     def gain(self, name: str, over: str) -> tuple[float, float]:
         """The least and the most by which one is better than another, each with 95 %.
 
-        The least allows for a choice among all that are left, as that of the first is.
+        The least allows for a choice among all that the last look compared, as that of the first is. The look tests
+        with the same ones whether the other can be the best. So what is ahead by more than nothing is ahead of one
+        that leaves.
         """
-        names = [name, *(other for other in self.running if other not in (name, over))]
+        names = [name, *(other for other in self.compared if other not in (name, over))]
         ahead, behind = self._ahead(names, over), self._ahead([over], name)
 
         def no_more(by: float) -> bool:

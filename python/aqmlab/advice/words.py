@@ -78,7 +78,8 @@ def _against_today(advice: Advice) -> list[str]:
     if least > 0:
         by = f"{least_said} at least" if float(least_said := _down(least)) else "more than nothing"
         return [f"It is better than today by {gained:.2f} on a score from 0 to 1; with 95 %, by {by}."]
-    said = [f"It is better than today by {gained:.2f} in the mean, on a score from 0 to 1, and that is not sure."]
+    sure = "not sure of it. It is sure that another one is better than today" if TODAY in race.left else "not sure"
+    said = [f"It is better than today by {gained:.2f} in the mean, on a score from 0 to 1, and that is {sure}."]
     better = [one for one in advice.figures if _judged(one, advice.difference(race.first, one)) == "better"]
     if better:
         titles = readable.listed([one.title for one in better])
