@@ -191,6 +191,23 @@ def test_what_is_decided_needs_no_more_rounds() -> None:
     assert "With 95 % it is the best of the 3 candidates." in words.verdict(found)
 
 
+def test_more_rounds_are_not_offered_where_nothing_has_differed() -> None:
+    """A share of runs of which none was seen falls below a hundredth of the score after some 500 rounds."""
+    scores = {TODAY: SURE[TODAY], "cake": SURE["cake"], "fq_codel": SURE["cake"]}
+    found = advised(scores, {TODAY: 2.0, "cake": 4.0, "fq_codel": 4.0})
+    assert found.race.running == ["cake", "fq_codel"] and found.race.shortfall() > 0.3
+    assert words.going_on(found, COMMAND) == [] and not words.as_dict(found)["undecided"]
+    said = words.verdict(found)
+    assert "fq_codel has the same score as it in every run so far: more of them would hardly tell them apart." in said
+    assert not any("any of them may be the best" in one for one in said)
+    (below,) = [one for one in said if one.startswith("With 95 % it is at most")]
+    assert below.endswith("of the 3 candidates: what no run has shown may still be so in a share of others.")
+    # Of one that differs they do tell.
+    scores["cake ack-filter"] = (0.95, 0.5, 0.9, 0.4, 0.91, 0.6)
+    found = advised(scores, dict.fromkeys(scores, 4.0))
+    assert found.same == ["fq_codel"] and words.going_on(found, COMMAND)[0].startswith("6 rounds leave this undecided.")
+
+
 def test_the_routers_lines_are_a_script_with_its_ports_as_variables(tmp_path: Path) -> None:
     asked = question.read("250mbit", "40mbit", access="docsis")
     for one in candidates.of("linux", "docsis", 0.08):

@@ -110,6 +110,11 @@ class Advice:
         others = [name for name in self.race.running if name != self.race.first]
         return sorted(others, key=self.race.mean, reverse=True)
 
+    @property
+    def same(self) -> list[str]:
+        """Those of them that have had its score in every round."""
+        return [name for name in self.ties if self.race.is_same(name)]
+
     def state(self, name: str) -> str:
         """What a candidate is beside the first: one of `STATES`."""
         race = self.race

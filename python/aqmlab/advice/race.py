@@ -130,6 +130,18 @@ class Race:
         """The best mean of those left; of equals the one named first."""
         return max(self.running, key=self.mean)
 
+    def is_same(self, name: str) -> bool:
+        """Whether one has had the score of the first in every round so far: more of them would hardly tell them apart.
+
+        What a share of runs may be of which none was seen falls with the rounds so slowly that 500 are too few.
+        """
+        return bool((np.abs(self._ahead([name], self.first)) < SAME).all())
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether one that differs from the first may be ahead of it by what matters: more rounds tell."""
+        return any(not self._lead(name)(self.close) for name in self._others() if not self.is_same(name))
+
     def _ahead(self, names: Sequence[str], of: str) -> Array:
         """By how much each is ahead of one, a row for each round that this one ran."""
         rounds = min(len(self.scores[name]) for name in (*names, of))

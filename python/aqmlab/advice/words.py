@@ -41,7 +41,13 @@ def verdict(advice: Advice) -> list[str]:
     if near := advice.those("near"):
         most = max(race.gain(race.first, name)[1] for name in near)
         said.append(f"Worse, but by {_up(most)} at most, which hardly matters: {readable.listed(near)}.")
-    if ties := advice.those("tie"):
+    if same := advice.same:
+        have = "have" if len(same) > 1 else "has"
+        said.append(
+            f"{readable.listed(same)} {have} the same score as it in every run so far: more of them would hardly tell "
+            "them apart."
+        )
+    if ties := [name for name in advice.those("tie") if name not in same]:
         said.append(f"It cannot be told from {readable.listed(ties)} on that score: any of them may be the best.")
     if wide := advice.those("open"):
         behind = [race.mean(race.first) - race.mean(name) for name in wide]
@@ -53,7 +59,9 @@ def verdict(advice: Advice) -> list[str]:
     if least >= 1:
         said.append("So few runs say nothing of how far it is below the best: make more, with --rounds.")
     elif least > 0:
-        said.append(f"With 95 % it is at most {_up(least)} below the best of the {number} candidates.")
+        unseen = ": what no run has shown may still be so in a share of others"
+        why = unseen if same and least > race.close and not race.is_undecided else ""
+        said.append(f"With 95 % it is at most {_up(least)} below the best of the {number} candidates{why}.")
     else:
         said.append(f"With 95 % it is the best of the {number} candidates.")
     said += _configured(advice)
@@ -121,17 +129,12 @@ def _down(bound: float) -> str:
     return f"{math.floor(bound * 10**digits + 1e-9) / 10**digits:.{digits}f}"
 
 
-def is_undecided(advice: Advice) -> bool:
-    """Whether the rounds ended before it was told who is the best, or that the first is hardly worse."""
-    return len(advice.race.running) > 1 and advice.race.shortfall() > advice.race.close
-
-
 def going_on(advice: Advice, command: Sequence[str]) -> list[str]:
     """How to go on where the rounds were too few: a sentence and the command, as words of the one that was given.
 
     It is no part of what a program reads, which is the same on every machine: how long it takes is not.
     """
-    if not is_undecided(advice):
+    if not advice.race.is_undecided:
         return []
     race = advice.race
     more = max(FEW_ROUNDS, math.ceil(GO_ON * race.rounds))
@@ -570,7 +573,7 @@ def as_dict(advice: Advice, checked: Verified | None = None) -> dict[str, Any]:
         "ties": advice.ties,
         "shortfall_95": race.shortfall(),
         "gain_over_today": _gain(advice),
-        "undecided": is_undecided(advice),
+        "undecided": race.is_undecided,
         "rounds": race.rounds,
         "runs": advice.runs,
         "candidates": {
