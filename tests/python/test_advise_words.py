@@ -208,6 +208,40 @@ def test_more_rounds_are_not_offered_where_nothing_has_differed() -> None:
     assert found.same == ["fq_codel"] and words.going_on(found, COMMAND)[0].startswith("6 rounds leave this undecided.")
 
 
+def test_where_nothing_makes_the_mix_work_it_says_so_first(tmp_path: Path) -> None:
+    """Films are cut at nought: all are as bad, which is no reason to recommend what there is."""
+    scores = dict.fromkeys((TODAY, "cake", "fq_codel"), (0.0,) * 6)
+    found = advised(scores, dict.fromkeys(scores, 4.0))
+    found = replace(found, question=question.read("1mbit", "1mbit", platform="openwrt", what_for="video"))
+    for name in scores:
+        found.rows[name] = [{**row, "film_score": 0.0} for row in found.rows[name]]
+    said = words.verdict(found)
+    assert said[:3] == [
+        "No discipline makes this mix work on this line. Under the best of them its score, from 0 to 1, is 0.000: "
+        "films do not work.",
+        "Least bad: leave it as it is, a drop-tail queue.",
+        "Its score, from 0 to 1, is no lower than any other one's.",
+    ]
+    assert words.as_dict(found)["failing"] == ["films"]
+    page = report.write(found, COMMAND, tmp_path / "mine").read_text(encoding="utf-8")
+    assert "<h1>No discipline makes this mix work" in page and "Recommended" not in page
+
+
+def test_what_fails_is_said_of_the_mix_that_counts() -> None:
+    scores = {TODAY: (0.1, 0.12, 0.1, 0.13, 0.1, 0.12), "cake": (0.2, 0.22, 0.21, 0.23, 0.2, 0.24)}
+    found = advised(scores, dict.fromkeys(scores, 1.5))
+    bad = {"pages_in_2s": 0.05, "game_p99_s": 0.3, "down_bps": 1e6, "up_bps": 1e6}
+    found.rows["cake"] = [{**row, **bad} for row in found.rows["cake"]]
+    first, least, *_ = words.verdict(found)
+    assert first.endswith("is 0.217: calls, pages and games do not work.") and least.startswith("Least bad: cake, ")
+    # Downloads that get little of a busy link take longer, and that is all.
+    found = replace(found, question=question.read("50mbit", "10mbit", platform="openwrt", what_for="downloads"))
+    assert words.verdict(found)[0].startswith("Recommended: cake, ")
+    # What is poor in one thing alone works.
+    found = advised(SURE, dict.fromkeys(SURE, 1.5))
+    assert found.failing == []
+
+
 def test_the_routers_lines_are_a_script_with_its_ports_as_variables(tmp_path: Path) -> None:
     asked = question.read("250mbit", "40mbit", access="docsis")
     for one in candidates.of("linux", "docsis", 0.08):

@@ -115,6 +115,14 @@ class Advice:
         """Those of them that have had its score in every round."""
         return [name for name in self.ties if self.race.is_same(name)]
 
+    @property
+    def failing(self) -> list[str]:
+        """What does not work even under the first, where the score says of the whole mix that it does not."""
+        name = self.race.first
+        if self.race.mean(name) >= applications.WORKS:
+            return []
+        return applications.failing(self.question, self.rows[name])
+
     def state(self, name: str) -> str:
         """What a candidate is beside the first: one of `STATES`."""
         race = self.race

@@ -263,9 +263,9 @@ def beside_each_other(rows: Sequence[Row]) -> list[Row]:
     return [{**row, "pages_in_2s": 0.0} if row.get("pages_in_2s") is None else row for row in rows]
 
 
-def score(question: Question, row: Row) -> float:
-    """All applications as one number from 0 to 1, by their weights; one that nobody used has none."""
-    parts: dict[str, Sequence[float]] = {
+def parts(question: Question, row: Row) -> dict[str, float]:
+    """Each application that counts as a number from 0 to 1; one that nobody used has none."""
+    every: dict[str, Sequence[float]] = {
         "calls": [(mos - 1) / 3.41 for mos in _known(row, "calls_mos")],
         "web": [*_known(row, "pages_in_2s"), *_known(row, "answers_in_2s")],
         "video": _known(row, "film_score"),
@@ -275,9 +275,33 @@ def score(question: Question, row: Row) -> float:
             *(bps / question.up_bps for bps in _known(row, "up_bps")),
         ],
     }
-    weighed = [(question.weights[name], float(np.mean(values))) for name, values in parts.items() if values]
+    return {name: float(np.mean(values)) for name, values in every.items() if values and question.weights[name]}
+
+
+def score(question: Question, row: Row) -> float:
+    """All applications as one number from 0 to 1, by their weights."""
+    weighed = [(question.weights[name], value) for name, value in parts(question, row).items()]
     total = math.fsum(weight for weight, _ in weighed)
     return math.fsum(weight * value for weight, value in weighed) / total if total else 0.0
+
+
+WORKS = 0.25
+"""Below, an application does not work: three of four pages are late, or a call has a MOS of 1.85, where nearly all
+users are dissatisfied (below 2.58; ITU-T G.107, annex B). Nor does a mix whose score is lower: of the four applications
+that count if nobody says otherwise, one at most can work as it should."""
+
+_WHAT = {"calls": "calls", "web": "pages", "video": "films", "games": "games"}
+
+
+def failing(question: Question, rows: Sequence[Row]) -> list[str]:
+    """What does not work over these runs, in the mean. A download does at any rate: it takes longer."""
+    of_runs = [parts(question, row) for row in rows]
+    found = []
+    for name, what in _WHAT.items():
+        values = [one[name] for one in of_runs if name in one]
+        if values and np.mean(values) < WORKS:
+            found.append("answers" if name == "web" and question.captured is not None else what)
+    return found
 
 
 def _known(row: Row, key: str) -> list[float]:

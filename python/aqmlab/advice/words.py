@@ -30,10 +30,7 @@ def link(question: Question) -> str:
 def verdict(advice: Advice) -> list[str]:
     """What is recommended and how sure that is, a sentence each."""
     race, question = advice.race, advice.question
-    said = [f"Recommended: {race.first}{_shaped(advice)}."]
-    if advice.first.settings is None:
-        said = ["Recommended: leave it as it is, a drop-tail queue."]
-    said += _against_today(advice)
+    said = [*_recommended(advice), *_against_today(advice)]
     number = len(advice.candidates)
     least = race.shortfall()
     if out := advice.those("out"):
@@ -77,11 +74,27 @@ def verdict(advice: Advice) -> list[str]:
     return said
 
 
+def _recommended(advice: Advice) -> list[str]:
+    """What to set; where nothing makes the mix work, that comes first, and what fails."""
+    what = f"{advice.race.first}{_shaped(advice)}"
+    if advice.first.settings is None:
+        what = "leave it as it is, a drop-tail queue"
+    if failing := advice.failing:
+        return [
+            "No discipline makes this mix work on this line. Under the best of them its score, from 0 to 1, is "
+            f"{advice.race.mean(advice.race.first):.3f}: {readable.listed(failing)} do not work.",
+            f"Least bad: {what}.",
+        ]
+    return [f"Recommended: {what}."]
+
+
 def _against_today(advice: Advice) -> list[str]:
     """By how much the first beats what there is today; where that is not sure, which single figures differ."""
     race = advice.race
     if race.first == TODAY:
-        return ["Its score, from 0 to 1, is the best in the mean."]
+        of_all = len(advice.same) == len(race.running) - 1 > 0
+        best = "no lower than any other one's" if of_all else "the best in the mean"
+        return [f"Its score, from 0 to 1, is {best}."]
     gained, (least, _) = race.mean(race.first) - race.mean(TODAY), race.gain(race.first, TODAY)
     if least > 0:
         by = f"{least_said} at least" if float(least_said := _down(least)) else "more than nothing"
@@ -570,6 +583,7 @@ def as_dict(advice: Advice, checked: Verified | None = None) -> dict[str, Any]:
             "capture": None if question.captured is None else question.captured.as_dict(),
         },
         "recommended": race.first,
+        "failing": advice.failing,
         "ties": advice.ties,
         "shortfall_95": race.shortfall(),
         "gain_over_today": _gain(advice),
