@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from aqmlab.advice import advising, applications, candidates, cells, lines, question, situation, words
+from aqmlab.advice import advising, applications, candidates, cells, lines, more, question, situation, words
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.race import Race, looks
@@ -173,13 +173,13 @@ def test_a_fast_line_s_router_may_be_too_slow() -> None:
 def test_where_rounds_leave_it_undecided_the_command_goes_on() -> None:
     scores = {TODAY: (0.9, 0.1, 0.8, 0.2, 0.9, 0.1), "cake": (0.5, 0.6, 0.5, 0.6, 0.5, 0.6)}
     found = advised(scores, {TODAY: 2.0, "cake": 4.0})
-    sentence, command = words.going_on(found, COMMAND)
+    sentence, command = more.going_on(found, COMMAND)
     # 12 runs took a minute; 9 rounds more of two are 18 runs.
     assert (
         sentence == "6 rounds leave this undecided. More of them take some 3 min here, the first ones again included:"
     )
     assert command == "aqmlab advise --down 50mbit --report -o mine-15 --jobs 1 --rounds 15"
-    assert words.going_on(found, ["aqmlab", "--out=x", "--rounds=6"])[1] == "aqmlab --out=x-15 --rounds 15"
+    assert more.going_on(found, ["aqmlab", "--out=x", "--rounds=6"])[1] == "aqmlab --out=x-15 --rounds 15"
     assert words.as_dict(found)["undecided"]
 
 
@@ -187,7 +187,7 @@ def test_what_is_decided_needs_no_more_rounds() -> None:
     behind = tuple(one - 0.05 - 0.001 * at for at, one in enumerate(SURE["cake"]))
     scores = {TODAY: SURE[TODAY], "cake": SURE["cake"], "fq_codel": behind}
     found = advised(scores, {TODAY: 2.0, "cake": 4.0, "fq_codel": 4.0})
-    assert found.race.running == ["cake"] and words.going_on(found, COMMAND) == []
+    assert found.race.running == ["cake"] and more.going_on(found, COMMAND) == []
     assert "With 95 % it is the best of the 3 candidates." in words.verdict(found)
 
 
@@ -196,7 +196,7 @@ def test_more_rounds_are_not_offered_where_nothing_has_differed() -> None:
     scores = {TODAY: SURE[TODAY], "cake": SURE["cake"], "fq_codel": SURE["cake"]}
     found = advised(scores, {TODAY: 2.0, "cake": 4.0, "fq_codel": 4.0})
     assert found.race.running == ["cake", "fq_codel"] and found.race.shortfall() > 0.3
-    assert words.going_on(found, COMMAND) == [] and not words.as_dict(found)["undecided"]
+    assert more.going_on(found, COMMAND) == [] and not words.as_dict(found)["undecided"]
     said = words.verdict(found)
     assert "fq_codel has the same score as it in every run so far: more of them would hardly tell them apart." in said
     assert not any("any of them may be the best" in one for one in said)
@@ -205,7 +205,7 @@ def test_more_rounds_are_not_offered_where_nothing_has_differed() -> None:
     # Of one that differs they do tell.
     scores["cake ack-filter"] = (0.95, 0.5, 0.9, 0.4, 0.91, 0.6)
     found = advised(scores, dict.fromkeys(scores, 4.0))
-    assert found.same == ["fq_codel"] and words.going_on(found, COMMAND)[0].startswith("6 rounds leave this undecided.")
+    assert found.same == ["fq_codel"] and more.going_on(found, COMMAND)[0].startswith("6 rounds leave this undecided.")
 
 
 def test_where_nothing_makes_the_mix_work_it_says_so_first(tmp_path: Path) -> None:
@@ -402,8 +402,8 @@ def test_commands_of_the_page_are_broken_to_its_width_and_are_what_they_were(tmp
     boxes = soup.find_all("pre")
     assert [box.get("class") for box in boxes] == [["commands"]] * 4
     assert "pre.commands { white-space: pre-wrap; }" in soup.style.text
-    more, written, _, again = [box.text.rstrip("\n") for box in boxes]
-    assert more == words.going_on(found, COMMAND)[1] and again == " ".join(COMMAND)
+    going_on, written, _, again = [box.text.rstrip("\n") for box in boxes]
+    assert going_on == more.going_on(found, COMMAND)[1] and again == " ".join(COMMAND)
     assert written == lines.of(found.question, found.first).rstrip("\n")
     # What is set up is beside it.
     file = lines.file(found.question, found.first)

@@ -1,8 +1,6 @@
 """An advice in sentences and cells, the same on the screen and on the page."""
 
 import math
-import shlex
-from collections.abc import Sequence
 from typing import Any
 
 from aqmlab import units
@@ -140,51 +138,6 @@ def _down(bound: float) -> str:
     """A lower bound of a score, rounded down."""
     digits = 2 if bound >= 0.01 else 3
     return f"{math.floor(bound * 10**digits + 1e-9) / 10**digits:.{digits}f}"
-
-
-def going_on(advice: Advice, command: Sequence[str]) -> list[str]:
-    """How to go on where the rounds were too few: a sentence and the command, as words of the one that was given.
-
-    It is no part of what a program reads, which is the same on every machine: how long it takes is not.
-    """
-    if not advice.race.is_undecided:
-        return []
-    race = advice.race
-    more = max(FEW_ROUNDS, math.ceil(GO_ON * race.rounds))
-    running = len(race.running) + (TODAY not in race.running)
-    runs = advice.runs + (more - race.rounds) * running
-    minutes = max(1, math.ceil(advice.took_s / advice.runs * runs / 60)) if advice.runs else 1
-    return [
-        f"{race.rounds} rounds leave this undecided. More of them take some {minutes} min here, the first ones again "
-        "included:",
-        shlex.join([*_without(command, more), "--rounds", str(more)]),
-    ]
-
-
-GO_ON = 2.5
-"""Times the rounds: intervals are narrower by more than a third."""
-
-FEW_ROUNDS = 15
-"""Fewer are too few to go on with."""
-
-
-def _without(command: Sequence[str], more: int) -> list[str]:
-    """A command without its rounds, and into another folder than that which is there now."""
-    said: list[str] = []
-    is_value = is_folder = False
-    for word in command:
-        name, equals, _ = word.partition("=")
-        if is_value:
-            is_value = False
-        elif name == "--rounds":
-            is_value = not equals
-        elif is_folder or (name == "--out" and equals):
-            said.append(f"{word.rstrip('/')}-{more}")
-            is_folder = False
-        else:
-            is_folder = word in ("-o", "--out")
-            said.append(word)
-    return said
 
 
 def _configured(advice: Advice) -> list[str]:

@@ -157,14 +157,14 @@ def _provisional(race: Race) -> None:
 
 
 def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
-    from aqmlab.advice import cells, lines, words
+    from aqmlab.advice import cells, lines, more, words
     from aqmlab.command.tables import sentence, short_table, show
 
     sentence(out, words.link(found.question), "bold")
     for said in (*words.verdict(found), *words.captured(found.question)):
         out.print(said)
-    if more := words.going_on(found, ["aqmlab", *sys.argv[1:]]):
-        said, command = more
+    if going_on := more.going_on(found, ["aqmlab", *sys.argv[1:]]):
+        said, command = going_on
         sentence(out, said)
         out.print(command, soft_wrap=True)
     out.print()

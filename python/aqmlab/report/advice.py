@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from aqmlab import engine, figures
-from aqmlab.advice import cells, lines, situation, words
+from aqmlab.advice import cells, lines, more, situation, words
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.verified import Verified
@@ -57,7 +57,7 @@ def write(found: Advice, command: Sequence[str], folder: Path, verified: Verifie
             rounds=found.race.rounds,
             runs=found.runs,
             command=shlex.join(command),
-            going_on=words.going_on(found, command),
+            going_on=more.going_on(found, command),
             version=engine.version(),
         )
     )
