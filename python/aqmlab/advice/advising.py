@@ -82,6 +82,8 @@ class Advice:
     """Whether nobody began a page under a queue in a round in which somebody did under another."""
     took_s: float = 0.0
     """How long all runs took on this machine."""
+    stopped: str = ""
+    """Where Ctrl-C came, in words; what was finished before it is here."""
 
     @property
     def figures(self) -> Sequence[Figure]:
@@ -202,7 +204,7 @@ def advise(
     told: Callable[[Race], None] = lambda race: None,
     rate_error: float = RATE_ERROR,
 ) -> Advice:
-    """Races the candidates; `told` hears of the race after each look.
+    """Races the candidates; `told` hears of the race after each look. Ctrl-C later than the first look ends it there.
 
     The first is tried once more with its shaper too fast by `rate_error`, a share of the line's rates; 0 leaves that
     out, and of a port it is left out.
@@ -221,7 +223,13 @@ def advise(
         # What there is today runs on when it has lost: all are measured against it.
         running = [one for one in field_of if one.name in race.running or one.name == TODAY]
         asked = [(one, seed) for seed in range(since, look) for one in running]
-        rows = made([(one, seed, None) for one, seed in asked], question, at_once, monitor)
+        try:
+            rows = made([(one, seed, None) for one, seed in asked], question, at_once, monitor)
+        except KeyboardInterrupt:
+            if not since:
+                raise
+            found.stopped = f"after {since} of {race.looks[-1]} rounds"
+            break
         for begin in range(0, len(rows), len(running)):
             as_measured = rows[begin : begin + len(running)]
             of_round = applications.beside_each_other(as_measured)
@@ -235,15 +243,23 @@ def advise(
         told(race)
         if decided:
             break
-    if rate_error and found.is_shaped:
-        wrong = [(found.first, seed, 1 + rate_error) for seed in range(min(WRONG_ROUNDS, since))]
-        tried = made(wrong, question, at_once, monitor)
-        pairs = zip(tried, found.rows[race.first], strict=False)
-        found.too_fast = [applications.beside_each_other([row, advised])[0] for row, advised in pairs]
-        found.has_waited = found.has_waited or found.too_fast != tried
-        found.runs += len(found.too_fast)
+    if rate_error and found.is_shaped and not found.stopped:
+        try:
+            _set_too_fast(found, min(WRONG_ROUNDS, since), at_once, monitor)
+        except KeyboardInterrupt:
+            found.stopped = "before a shaper that is too fast was tried"
     found.took_s = time.monotonic() - begun_s
     return found
+
+
+def _set_too_fast(found: Advice, rounds: int, at_once: int, monitor: Monitor) -> None:
+    """Tries the first once more in so many rounds, with its shaper too fast."""
+    wrong = [(found.first, seed, 1 + found.rate_error) for seed in range(rounds)]
+    tried = made(wrong, found.question, at_once, monitor)
+    pairs = zip(tried, found.rows[found.race.first], strict=False)
+    found.too_fast = [applications.beside_each_other([row, advised])[0] for row, advised in pairs]
+    found.has_waited = found.has_waited or found.too_fast != tried
+    found.runs += len(tried)
 
 
 def made(

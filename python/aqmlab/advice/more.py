@@ -16,7 +16,7 @@ def going_on(advice: Advice, command: Sequence[str]) -> list[str]:
     if not advice.race.is_undecided:
         return []
     race = advice.race
-    more = max(FEW_ROUNDS, math.ceil(GO_ON * race.rounds))
+    more = race.looks[-1] if advice.stopped else max(FEW_ROUNDS, math.ceil(GO_ON * race.rounds))
     running = len(race.running) + (TODAY not in race.running)
     runs = advice.runs + (more - race.rounds) * running
     minutes = max(1, math.ceil(advice.took_s / advice.runs * runs / 60)) if advice.runs else 1

@@ -69,6 +69,8 @@ def verdict(advice: Advice) -> list[str]:
             "The rate of such a line changes, and its changes were guessed, not measured: what is advised suits a line "
             f"that falls to {lowest} of its rate for seconds. What yours does is not known here."
         )
+    if advice.stopped:
+        said.append(f"It was stopped {advice.stopped}.")
     return said
 
 
@@ -541,6 +543,7 @@ def as_dict(advice: Advice, checked: Verified | None = None) -> dict[str, Any]:
         "shortfall_95": race.shortfall(),
         "gain_over_today": _gain(advice),
         "undecided": race.is_undecided,
+        "stopped": advice.stopped or None,
         "rounds": race.rounds,
         "runs": advice.runs,
         "candidates": {

@@ -101,12 +101,14 @@ def advise(
     Candidates of the platform race on links drawn from what is known of yours. The answer is a discipline with its
     settings, what each application gets beside today's queue, and the lines to set it up.
     """
-    from aqmlab.advice import advising, lines, question, words
-    from aqmlab.errors import BadInput
+    from aqmlab.advice import advising, question, words
+    from aqmlab.command import terminal
+    from aqmlab.errors import Interrupted
     from aqmlab.runs.progress_lines import with_lines
 
-    if out is not None and out.exists():
-        raise BadInput(f"-o {out}: is there already; expected a folder that is not")
+    has_page = with_report or out is not None
+    if has_page:
+        _place(out)
     asked = question.read(down, up, rtt, homes, users, mix, access, platform, what_for, seed, capture, begun_in, have)
     with watched(as_json) as bars:
         found = advising.advise(
@@ -117,36 +119,68 @@ def advise(
             told=lambda race: None if as_json else _provisional(race),
             rate_error=rate_error / 100,
         )
-    checked = _verified(found, as_json) if verify else None
-    page = _page(found, out, checked) if with_report or out is not None else None
-    if as_json:
-        print_json(words.as_dict(found, checked))
-    else:
-        from aqmlab.command import terminal
+    checked, console = None, terminal.console()
+    try:
+        if not as_json:
+            _screen(console, found)
+        if verify and not found.stopped:
+            checked = _verified(found, as_json)
+            if not as_json:
+                _witnesses(console, checked)
+    finally:
+        # Whatever fails or is stopped above, the runs of the race are made.
+        if as_json:
+            print_json(words.as_dict(found, checked))
+        if has_page:
+            page = _page(found, out, checked)
+            if not as_json:
+                _files(console, found, page)
+    if found.stopped:
+        raise Interrupted(f"stopped {found.stopped}: the advice is of what was finished")
 
-        console = terminal.console()
-        _screen(console, found, checked)
-        if page is not None:
-            console.print(f"\nReport:    {page}", soft_wrap=True)
-            of_router = lines.file(asked, found.first)
-            if of_router is not None:
-                console.print(f"Router:    {page.parent / of_router[0]}", soft_wrap=True)
+
+def _place(out: Path | None) -> None:
+    """Refuses a folder for the page, before anything runs, that is there or cannot be."""
+    from aqmlab.errors import BadInput
+    from aqmlab.results import store
+
+    if out is not None and out.exists():
+        raise BadInput(f"-o {out}: is there already; expected a folder that is not")
+    store.claim(out if out is not None else _free(), resume=False)
+
+
+def _free() -> Path:
+    from aqmlab.results import store
+
+    return store.free_name(Path("results") / "advice")
 
 
 def _verified(found: Advice, as_json: bool) -> Verified:
     from aqmlab.advice import verified
+    from aqmlab.errors import Interrupted
     from aqmlab.progress import Silent
 
-    with viewed(as_json, Silent()) as view:
-        return verified.verify(found, view=view)
+    try:
+        with viewed(as_json, Silent()) as view:
+            return verified.verify(found, view=view)
+    except KeyboardInterrupt:  # what it says of finished runs is of those between real stacks, which nobody has
+        raise Interrupted("stopped while real stacks tried it: the advice is that of the race alone") from None
 
 
 def _page(found: Advice, out: Path | None, checked: Verified | None) -> Path:
     from aqmlab.report import advice as report
-    from aqmlab.results import store
 
-    folder = out if out is not None else store.free_name(Path("results") / "advice")
-    return report.write(found, ["aqmlab", *sys.argv[1:]], folder, checked)
+    return report.write(found, ["aqmlab", *sys.argv[1:]], out if out is not None else _free(), checked)
+
+
+def _files(out: Console, found: Advice, page: Path) -> None:
+    """Where the page is, and the lines for the router."""
+    from aqmlab.advice import lines
+
+    out.print(f"\nReport:    {page}", soft_wrap=True)
+    of_router = lines.file(found.question, found.first)
+    if of_router is not None:
+        out.print(f"Router:    {page.parent / of_router[0]}", soft_wrap=True)
 
 
 def _provisional(race: Race) -> None:
@@ -156,7 +190,7 @@ def _provisional(race: Race) -> None:
     complain(words.so_far(race), 0)
 
 
-def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
+def _screen(out: Console, found: Advice) -> None:
     from aqmlab.advice import cells, lines, more, words
     from aqmlab.command.tables import sentence, short_table, show
 
@@ -199,8 +233,6 @@ def _screen(out: Console, found: Advice, checked: Verified | None) -> None:
         table.add_row(row["name"], row["score"], str(row["rounds"]), row["state"], *bare)
     show(out, table)
     out.print(words.states(found))
-    if checked is not None:
-        _witnesses(out, checked)
     for said in (*words.cost(found), words.granted(found)):
         out.print(said)
     out.print()
@@ -220,6 +252,7 @@ def _witnesses(out: Console, found: Verified) -> None:
     from aqmlab.advice import words
     from aqmlab.command.tables import short_table, show
 
+    out.print()
     for sentence in words.verified(found):
         out.print(sentence)
     if not found.findings:
