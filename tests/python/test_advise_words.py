@@ -180,6 +180,8 @@ def test_where_rounds_leave_it_undecided_the_command_goes_on() -> None:
     )
     assert command == "aqmlab advise --down 50mbit --report -o mine-15 --jobs 1 --rounds 15"
     assert more.going_on(found, ["aqmlab", "--out=x", "--rounds=6"])[1] == "aqmlab --out=x-15 --rounds 15"
+    # An option and its value may be one word.
+    assert more.going_on(found, ["aqmlab", "-omine/", "--jobs=1"])[1] == "aqmlab -omine-15 --jobs=1 --rounds 15"
     assert words.as_dict(found)["undecided"]
 
 

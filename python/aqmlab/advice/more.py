@@ -44,7 +44,7 @@ def _without(command: Sequence[str], more: int) -> list[str]:
             is_value = False
         elif name == "--rounds":
             is_value = not equals
-        elif is_folder or (name == "--out" and equals):
+        elif is_folder or (name == "--out" and equals) or (word.startswith("-o") and word != "-o"):  # -oDIR is one word
             said.append(f"{word.rstrip('/')}-{more}")
             is_folder = False
         else:
