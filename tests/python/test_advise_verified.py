@@ -1,6 +1,7 @@
 """What advice says is held against real TCP stacks in virtual time."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -57,6 +58,32 @@ def test_witnesses_agree_where_the_interval_is_within_the_tolerance() -> None:
     assert finding(0.04, 0.03).verdict == "undecided"
     # Two links on which all pages came in time are not enough to say so.
     assert finding(0.0, 0.0, n=2).verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("simulated", "live", "gap", "half_width", "said"),
+    [
+        ((0.2, 0.1), (0.3, 0.1), 0.1, 0.01, True),
+        ((0.2, 0.1), (-0.2, 0.1), -0.4, 0.1, False),
+        # Signs that differ are chance where an interval has nought in it, or where there is none,
+        ((0.02, 0.1), (-0.2, 0.1), -0.22, 0.1, None),
+        ((0.2, None), (-0.2, 0.1), -0.4, 0.1, None),
+        # and no matter where both agree on what it is worth.
+        ((0.01, 0.005), (-0.01, 0.005), -0.02, 0.01, None),
+    ],
+)
+def test_witnesses_are_of_two_minds_where_both_are_sure(
+    simulated: tuple[float, float | None],
+    live: tuple[float, float | None],
+    gap: float,
+    half_width: float,
+    said: bool | None,
+) -> None:
+    each = [Interval(value, width, 3, "runs") for value, width in (simulated, live)]
+    one = replace(finding(gap, half_width), simulated=each[0], live=each[1])
+    assert one.same_way is said and one.as_dict()["same_way"] is said
+    sentences = " ".join(words.verified(verified.Verified("", "6.12", 3, {}, [one])))
+    assert ("One finds it better and the other worse" in sentences) == (said is False)
 
 
 def test_sentences_say_where_witnesses_agree() -> None:

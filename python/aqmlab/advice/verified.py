@@ -67,10 +67,16 @@ class Finding:
 
     @property
     def same_way(self) -> bool | None:
-        """Whether both witnesses find it better, or both worse; nothing where one finds no difference at all."""
+        """Whether both witnesses find it better, or both worse; nothing where that is not known.
+
+        Signs that differ are chance unless each interval leaves out nought, and no matter where both agree.
+        """
         if self.simulated is None or self.live is None or not self.simulated.value or not self.live.value:
             return None
-        return (self.simulated.value > 0) == (self.live.value > 0)
+        if (self.simulated.value > 0) == (self.live.value > 0):
+            return True
+        are_sure = all(one.low > 0 or one.high < 0 for one in (self.simulated, self.live))
+        return False if are_sure and self.verdict != verdicts.AGREES else None
 
     def as_dict(self) -> dict[str, Any]:
         """For a program."""
