@@ -386,14 +386,38 @@ def test_no_interval_is_drawn_beyond_what_can_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("down", "is_beyond"), [("1.9mbit", True), ("2mbit", False), ("50mbit", False), ("250mbit", True)]
+    ("down", "up", "rtt", "beyond"),
+    [
+        ("1.9mbit", "1mbit", None, "its rate down"),
+        ("2mbit", "1mbit", None, ""),
+        ("50mbit", "5mbit", "5ms..25ms", ""),
+        # As number 0 of the table, whose rates are rounded.
+        ("37mbit", "3.7mbit", "40ms..200ms", ""),
+        ("250mbit", "1mbit", None, "its rate down and its rate up"),
+        ("2mbit", "0.9mbit", None, "its rate up"),
+        ("50mbit", "4.9mbit", None, "its rate up"),
+        ("50mbit", "10mbit", "4ms..20ms", "its round trips"),
+        ("50mbit", "10mbit", "40ms..201ms", "its round trips"),
+    ],
 )
-def test_a_link_beyond_those_that_were_judged_is_told_so(down: str, is_beyond: bool) -> None:
+def test_a_link_beyond_those_that_were_judged_is_told_so(down: str, up: str, rtt: str | None, beyond: str) -> None:
     found = advised(SURE, {TODAY: 2.0, "cake": 4.0, "fq_codel": 4.0})
-    found = replace(found, question=question.read(down, "1mbit"))
-    said = "tried on links of 2 Mb/s to 50 Mb/s down. This one is beyond" in words.granted(found)
-    assert said == is_beyond
-    assert words.as_dict(found)["not_known"][0] == words.granted(found)
+    found = replace(found, question=question.read(down, up, rtt))
+    said = words.granted(found)
+    limits = (
+        "of 2 Mb/s to 50 Mb/s down, with a tenth of that and 1 Mb/s up at least, and round trips of 5 ms to 200 ms."
+    )
+    assert (f"tried on links {limits} This one is beyond by {beyond}, where" in said) == bool(beyond)
+    assert ("was tried" in said) == bool(beyond)
+    assert words.as_dict(found)["not_known"][0] == said
+
+
+@pytest.mark.parametrize(("rtt", "number"), [("20ms..200ms", None), ("20ms..500ms", 40), ("2s", 10)])
+def test_round_trips_so_long_that_a_run_has_few_are_counted(rtt: str, number: int | None) -> None:
+    found = advised(SURE, {TODAY: 2.0, "cake": 4.0, "fq_codel": 4.0})
+    said = words.granted(replace(found, question=question.read("20mbit", "4mbit", rtt)))
+    assert ("that it measures: that is few for" in said) == (number is not None)
+    assert number is None or f" a run has {number}, in the 20 s that" in said
 
 
 def test_commands_of_the_page_are_broken_to_its_width_and_are_what_they_were(tmp_path: Path) -> None:

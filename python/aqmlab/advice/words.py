@@ -9,7 +9,7 @@ from aqmlab.advice.advising import FEWEST_JUDGED, NEAR, Advice
 from aqmlab.advice.applications import Figure
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.costs import Cost
-from aqmlab.advice.question import APPLICATIONS, Question
+from aqmlab.advice.question import APPLICATIONS, DURATION_S, Question
 from aqmlab.advice.race import Race
 from aqmlab.advice.verified import Verified
 from aqmlab.agreement.verdicts import AGREES, DIFFERS, UNDECIDED
@@ -388,7 +388,6 @@ def granted(advice: Advice) -> str:
     if advice.too_fast:
         said = f"{said} What changes if the shaper is {wrong(advice)}, is in the table."
     said += " Video calls are not in it: a call is one of audio, G.711."
-    low, high = (units.say_rate(end) for end in JUDGED_BPS)
     if advice.question.access.is_port:
         said += (
             " The queue is taken to form in the port itself: where less was bought than the port can send, something "
@@ -397,16 +396,43 @@ def granted(advice: Advice) -> str:
         )
         if advice.question.platform == "linux" and advice.question.configured is None:
             said += " Today is taken for drop-tail; where tc qdisc show says otherwise, give it with --have."
-    elif not JUDGED_BPS[0] <= advice.question.down_bps <= JUDGED_BPS[1]:
+    elif beyond := _beyond(advice.question):
+        low, high = (units.say_rate(end) for end in JUDGED_BPS)
         said += (
-            f" How good such a choice is was tried on links of {low} to {high} down. This one is beyond, where it is "
-            "not known."
+            f" How good such a choice is was tried on links of {low} to {high} down, with a tenth of that and "
+            f"{units.say_rate(JUDGED_UP_BPS)} up at least, and round trips of "
+            f"{' to '.join(map(units.say_seconds, JUDGED_RTT_S))}. This one is beyond by {readable.listed(beyond)}, "
+            "where it is not known."
+        )
+    measured_s, longest_s = DURATION_S - situation.WARMUP_S, advice.question.rtt_s[1]
+    if longest_s * FEW_ROUND_TRIPS > measured_s:
+        said += (
+            f" Of round trips of {units.say_seconds(longest_s)} a run has {measured_s / longest_s:.0f}, in the "
+            f"{units.say_seconds(measured_s)} that it measures: that is few for senders to find their rates in."
         )
     return said
 
 
-JUDGED_BPS = (2e6, 50e6)
-"""Links whose advice was judged by a search: `benches/advice.py` draws their rates between these."""
+JUDGED_BPS, JUDGED_UP_BPS, JUDGED_RTT_S = (2e6, 50e6), 1e6, (0.005, 0.2)
+"""Links whose advice was judged by a search: `benches/advice.py` draws their rates down and their round trips between
+these. Up they have the whole to a tenth of down, and so much at least."""
+
+ROUNDED_BPS = 5e4
+"""By so much their rates are rounded at most."""
+
+FEW_ROUND_TRIPS = 100
+
+
+def _beyond(question: Question) -> list[str]:
+    """By what a link is beyond those that were judged."""
+    down_bps, up_bps, (shortest_s, longest_s) = question.down_bps, question.up_bps, question.rtt_s
+    is_up_judged = up_bps >= JUDGED_UP_BPS and up_bps + ROUNDED_BPS >= down_bps / 10
+    found = {
+        "its rate down": JUDGED_BPS[0] <= down_bps <= JUDGED_BPS[1],
+        "its rate up": is_up_judged,
+        "its round trips": JUDGED_RTT_S[0] <= shortest_s <= longest_s <= JUDGED_RTT_S[1],
+    }
+    return [what for what, is_judged in found.items() if not is_judged]
 
 
 def _between(low: float, high: float) -> str:
