@@ -58,7 +58,7 @@ SURE = {
 
 def test_it_leads_with_what_can_be_acted_on() -> None:
     found = advised(SURE, {TODAY: 2.0, "cake": 4.0, "fq_codel": 4.0})
-    recommended, gained, out, tie, below, *_ = words.verdict(found)
+    recommended, gained, out, tie, _, below, *_ = words.verdict(found)
     assert recommended.startswith("Recommended: cake, shaped to ")
     least = found.race.gain("cake", TODAY)[0]
     sure = words._down(least)

@@ -1,6 +1,7 @@
 """An advice in sentences and cells, the same on the screen and on the page."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from aqmlab import units
@@ -44,6 +45,7 @@ def verdict(advice: Advice) -> list[str]:
         )
     if ties := [name for name in advice.those("tie") if name not in same]:
         said.append(f"It cannot be told from {readable.listed(ties)} on that score: any of them may be the best.")
+        said.append(_told_apart(advice, ties))
     if wide := advice.those("open"):
         behind = [race.mean(race.first) - race.mean(name) for name in wide]
         by = f"{min(behind):.2f} to {max(behind):.2f}" if len(behind) > 1 else f"{behind[0]:.2f}"
@@ -106,6 +108,20 @@ def _against_today(advice: Advice) -> list[str]:
         titles = readable.listed([one.title for one in better])
         said.append(f"Each by its own 95 % interval, it is better than today for {titles}.")
     return said
+
+
+def _told_apart(advice: Advice, ties: Sequence[str]) -> str:
+    """By how little the first is ahead of those that it cannot be told from, and which of them all costs least."""
+    race = advice.race
+    ahead = race.mean(race.first) - max(map(race.mean, ties))
+    said = f"Of them it had the best mean, by {f'{ahead:.3f}' if ahead >= 0.0005 else 'less than 0.001'} of the score"
+    found = {name: costs.of(advice.question, advice.candidate(name)) for name in (race.first, *ties)}
+    if found[race.first] is None:
+        return f"{said}."
+    ns = {name: 0.0 if one is None else max(0.0, one.ns) for name, one in found.items() if one or name == TODAY}
+    least = min(ns, key=lambda name: round(ns[name]))
+    who = "it" if least == race.first else least
+    return f"{said}; {who} costs least a packet, {ns[least]:.0f} ns over drop-tail."
 
 
 def _up(bound: float) -> str:
