@@ -1,10 +1,13 @@
 """What a verdict says of those that the recommended one cannot be told from."""
 
+from pathlib import Path
+
 import pytest
 
 from aqmlab.advice import costs, words
 from aqmlab.advice.candidates import TODAY
-from test_advise_words import SURE, advised
+from aqmlab.report import advice as report
+from test_advise_words import COMMAND, OF_SOME, SOME, SURE, advised, with_pages
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -42,3 +45,14 @@ def test_a_lone_first_is_not_compared() -> None:
     worse = tuple(one - 0.05 - 0.001 * at for at, one in enumerate(SURE["cake"]))
     found = advised({TODAY: SURE[TODAY], "cake": SURE["cake"], "fq_codel": worse}, dict.fromkeys(SURE, 4.0))
     assert not any("best mean" in one for one in words.verdict(found))
+
+
+def test_a_queue_that_stays_has_one_column_and_no_differences(tmp_path: Path) -> None:
+    for best, other in ((TODAY, "cake"), ("cake", TODAY)):
+        found = with_pages(advised({TODAY: OF_SOME[best], "cake": OF_SOME[other]}, {TODAY: 2.0, "cake": 4.0}), SOME)
+        is_today = found.race.first == TODAY
+        assert is_today == (best == "cake")
+        (of_rounds,) = [one for one in words.notes(found) if one.startswith("A row is of the rounds")]
+        assert ("under both of its queues" in of_rounds) != is_today
+        page = report.write(found, COMMAND, tmp_path / other).read_text(encoding="utf-8")
+        assert ("Differences are paired" in page) != is_today and "Today is the line as it is" in page

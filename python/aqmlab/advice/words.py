@@ -279,9 +279,10 @@ def notes(advice: Advice) -> list[str]:
     """What numbers of `worth` are of, where they are not of all rounds, a sentence each."""
     rows, said = worth(advice), []
     if any(row["of"] or row["harm_of"] for row in rows):
+        of_two = " under both of its queues" if advice.race.first != TODAY else ""
         said.append(
-            "A row is of the rounds in which somebody asked for it under both of its queues; in the table of all "
-            "candidates each is of all its runs in which somebody did."
+            f"A row is of the rounds in which somebody asked for it{of_two}; in the table of all candidates each is of "
+            "all its runs in which somebody did."
         )
     if advice.has_waited:
         said.append(
