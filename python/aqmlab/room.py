@@ -22,6 +22,8 @@ ROUND_TRIPS = ("rtt", "max_rtt")
 """Parameters that say which round trip is the longest usual one."""
 INTERVALS = ("codel", "cobalt")
 """Laws whose `interval` says so."""
+PACKETS = 1.5
+"""Full packets whose time the target of these is at least, on a slow link: RFC 8289 §4.3, RFC 8290 §5.2.1."""
 USUAL_S = 0.1
 """The longest usual round trip where no parameter says one: RFC 8289 §4.3."""
 
@@ -47,6 +49,23 @@ class Room:
     """A limit that leaves the aim room, and for a time a round trip besides, in the unit of the limit."""
     round_trip_s: float | None
     """The round trip of `enough`; `None` where the aim is a length."""
+    least_s: float = 0.0
+    """The target that the law has to have at least at this rate; nothing of laws that do without."""
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the target is over while a packet or hardly a second one is sent."""
+        return self.aim_s < self.least_s
+
+    @property
+    def slow(self) -> str:
+        """That the target is too short for the rate, and one that is not."""
+        rate, packet_s = units.say_rate(self.rate_bps), self.least_s / PACKETS
+        return (
+            f"{self.aim} = {self.aimed} is less than {PACKETS:g} full packets take at {rate}, where one takes "
+            f"{units.say_seconds(packet_s)}: the law signals though hardly anything waits; expected "
+            f"{units.say_seconds(self.least_s)} or more"
+        )
 
     @property
     def is_short(self) -> bool:
@@ -107,6 +126,7 @@ def of(qdisc: Mapping[str, Any], link: Mapping[str, Any], rate_bps: float, full:
         aim_s=aim_s,
         enough=f"{_rounded_up(enough)}{'p' if unit == 'packets' else 'b'}",
         round_trip_s=round_trip_s,
+        least_s=PACKETS * full * second_of if aim == "target" and _law(qdisc) in INTERVALS else 0.0,
     )
 
 

@@ -141,3 +141,27 @@ def test_explain_says_what_the_limit_holds_beside_the_target(capsys: pytest.Capt
         "aim": "target",
         "aim_s": 0.005,
     }
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["codel", "--rate", "1kbit"],
+            "target = 5ms is less than 1.5 full packets take at 1 kb/s, where one takes 12 s: the law signals though "
+            "hardly anything waits; expected 18 s or more.",
+        ),
+        (["fq_codel", "--rate", "1mbit"], "where one takes 12 ms"),
+        # 18 ms at 1 Mb/s, and 1.8 ms at 10 Mb/s.
+        (["codel", "--rate", "1mbit", "--set", "target=18ms"], ""),
+        (["codel", "--rate", "10mbit"], ""),
+        # Of a law whose target is a reference of control.
+        (["pie", "--rate", "1kbit"], ""),
+    ],
+)
+def test_explain_says_of_a_slow_link_that_a_packet_takes_longer_than_the_target(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["explain", *words]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert said in shown and ("full packets take at" in shown) == bool(said)

@@ -142,6 +142,8 @@ def worked_out(out: Console, found: WorkedOut) -> None:
     if (room := found.room) is not None and room.holds_s:
         wanted = f"; expected {room.wanted}" if room.is_short else ""
         out.print(Text(f"\nlimit = {room.limit} {room.said}{wanted}.", style="" if room.is_short else "dim"))
+        if room.is_slow:
+            out.print(f"{room.slow}.", markup=False, highlight=False)
     if found.equilibrium is not None:
         _equilibrium(out, found, found.equilibrium)
 
