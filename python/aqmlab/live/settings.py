@@ -3,6 +3,7 @@
 The words are those of tcp(7), ip-sysctl and ip-route(8), as in `aqmlab tc`; the test bed sets them and reads them back.
 A sysctl holds for a whole end, so what only a sysctl says is that of `[tcp]`, and a block that says otherwise is named
 in a remark. What a route says (window, initial window, smallest timeout, segment size, ECN) each block has of its own.
+What no setting does is in a remark as well, of `[tcp]` and of each block that differs from it.
 """
 
 from collections.abc import Collection, Mapping
@@ -28,7 +29,7 @@ MTU = 1500
 """Of the interfaces of the test bed, bytes."""
 
 _OF_AN_END = ("repair", "idle_restart", "ecn_fallback", "dsack", "frto")
-"""Keys of `[tcp]` that a kernel has for a whole end only, beside timestamps."""
+"""Keys of `[tcp]` that a kernel has for a whole end only, beside timestamps and the receive buffer."""
 
 
 @dataclass(frozen=True)
@@ -137,36 +138,53 @@ def _route(tcp: Tree, header: int, asks_for_ecn: bool) -> str:
 
 
 def _remarks(tcp: Tree, traffic: list[Tree], whole: list[Tree], header: int) -> list[str]:
-    found = hosts.not_expressed(tcp)
-    if str(tcp["stack"]) != "linux":
-        found.insert(0, f"tcp.stack = {tcp['stack']}: the hosts are this kernel's own, which the profile linux is like")
-    if int(q.size(tcp["window"])) >= hosts.LARGEST_WINDOW:
-        found.append(f"tcp.window = {tcp['window']}: TCP has no more than {hosts.LARGEST_WINDOW} bytes (RFC 7323)")
-    usual = {"tcp": tcp, **{f"traffic.{k}": own for k, own in enumerate(whole) if engine.speaks_tcp(traffic[k])}}
-    accurate = _with_accurate_ecn(tcp, [own for place, own in usual.items() if place != "tcp"])
-    for place, own in usual.items():
-        if own is not tcp and own == tcp:
-            continue
-        if hosts.has_accurate_ecn(own):
-            found += [f"{place}.{remark}" for remark in _remarks_on_accurate_ecn(own, accurate)]
-        elif str(own["ecn"]) not in ("off", "on"):
-            found.append(f"{place}.ecn = {own['ecn']}: Linux has no ECN-capable SYN/ACK, so this is RFC 3168")
-        if other := hosts.another_repair(own):
-            found.append(f"{place}.repair = {own['repair']}: Linux repairs as {other}")
-        if grown := hosts.grows_at_first(own):
-            found.append(f"{place}.{grown}")
-        if rounded := hosts.rounds_rto_min(own):
-            found.append(f"{place}.rto_min = {rounded}")
-        if hosts.advertised(own) > MTU - header:
-            room = MTU - header - (hosts.TIMESTAMPS if hosts.has_timestamps(own) else 0)
-            found.append(f"{place}.mss = {own['mss']}: no more than {room} bytes fit in packets of {MTU}")
-    for place, own in usual.items():
+    blocks = {f"traffic.{k}": own for k, own in enumerate(whole) if engine.speaks_tcp(traffic[k])}
+    accurate = _with_accurate_ecn(tcp, list(blocks.values()))
+    usual = _remarks_on(tcp, tcp, accurate, header)
+    found = [f"tcp.{remark}" for remark in usual] + hosts.not_expressed(tcp)
+    for place, own in blocks.items():
+        # What is said of [tcp] is so of all its blocks.
+        found += [f"{place}.{remark}" for remark in _remarks_on(own, tcp, accurate, header) if remark not in usual]
+        found += [f"{place}: {remark}" for remark in hosts.not_expressed(own, said=tcp)]
         differs = [key for key in _OF_AN_END if own[key] != tcp[key]]
         differs += ["timestamps"] if hosts.has_timestamps(own) != hosts.has_timestamps(tcp) else []
         if differs:
             said = " and ".join(differs)
             found.append(f"{place}: of {said} a kernel has one setting for all connections of a host: that of [tcp]")
     return found
+
+
+def _remarks_on(own: Tree, tcp: Tree, accurate: Tree | None, header: int) -> list[str]:
+    """What a kernel makes of keys of `own`, which is `tcp` or what a block has in its place."""
+    found = []
+    if str(own["stack"]) != "linux":
+        found.append(f"stack = {own['stack']}: the hosts are this kernel's own, which the profile linux is like")
+    if int(q.size(own["window"])) >= hosts.LARGEST_WINDOW:
+        found.append(f"window = {own['window']}: TCP has no more than {hosts.LARGEST_WINDOW} bytes (RFC 7323)")
+    if hosts.has_accurate_ecn(own):
+        found += _remarks_on_accurate_ecn(own, accurate)
+    elif str(own["ecn"]) not in ("off", "on"):
+        found.append(f"ecn = {own['ecn']}: Linux has no ECN-capable SYN/ACK, so this is RFC 3168")
+    if other := hosts.another_repair(own):
+        found.append(f"repair = {own['repair']}: Linux repairs as {other}")
+    if offered := _offered_at_first(own, tcp):
+        found.append(offered)
+    if rounded := hosts.rounds_rto_min(own):
+        found.append(f"rto_min = {rounded}")
+    if hosts.advertised(own) > MTU - header:
+        room = MTU - header - (hosts.TIMESTAMPS if hosts.has_timestamps(own) else 0)
+        found.append(f"mss = {own['mss']}: no more than {room} bytes fit in packets of {MTU}")
+    return found
+
+
+def _offered_at_first(own: Tree, tcp: Tree) -> str | None:
+    """What receivers offer at first, where that is another window than `own` says: their buffers are as in `tcp`."""
+    if own["receive_buffer"] == tcp["receive_buffer"]:
+        return hosts.grows_at_first(own)
+    window, buffer, first = int(q.size(own["window"])), int(q.size(own["receive_buffer"])), hosts.first_buffer(tcp)
+    if min(window, buffer // 2 or window) == min(window, first // 2):
+        return None
+    return f"receive_buffer = {own['receive_buffer']}: all receivers of a host begin with that of [tcp], {first} bytes"
 
 
 def _remarks_on_accurate_ecn(own: Tree, accurate: Tree | None) -> list[str]:

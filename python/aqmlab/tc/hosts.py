@@ -135,12 +135,17 @@ def grows_at_first(tcp: Mapping[str, Any]) -> str | None:
     return f"receive_buffer = 0b: Linux offers {FIRST_BUFFER // 2} bytes at first, and more as data comes"
 
 
+def first_buffer(tcp: Mapping[str, Any]) -> int:
+    """The receive buffer that all connections of an end begin with, in bytes."""
+    return int(q.size(tcp["receive_buffer"])) or FIRST_BUFFER
+
+
 def sysctls(tcp: Tree, windows: Sequence[int] = ()) -> dict[str, int | str]:
     """What a kernel is set to for `[tcp]`, by names below `net.ipv4`, but for ECN's own settings.
 
     `windows` are those of connections that have others, in bytes: buffers leave room for the largest.
     """
-    first = int(q.size(tcp["receive_buffer"])) or FIRST_BUFFER
+    first = first_buffer(tcp)
     largest = max(int(q.size(tcp["window"])), *windows, 0)
     buffer = min(max(4 * largest, USUAL_BUFFER), LARGEST_BUFFER)
     return {
@@ -243,18 +248,25 @@ def linux_defaults(control: str = "cubic") -> Tree:
     return tcp
 
 
-def not_expressed(tcp: Tree) -> list[str]:
-    """Keys in which the scenario differs from what a kernel does, and that no setting changes."""
+def not_expressed(tcp: Tree, said: Tree | None = None) -> list[str]:
+    """Keys in which the scenario differs from what a kernel does, and that no setting changes.
+
+    Those in which `said` differs in the same way are left out.
+    """
+    known = [] if said is None else _not_expressed(said)
+    names = [name for name in _not_expressed(tcp) if name not in known]
+    return [f"Linux has no setting for {', '.join(names)}"] if names else []
+
+
+def _not_expressed(tcp: Tree) -> list[str]:
+    """These keys, with their values here and in Linux."""
     kernel = linux_defaults(kernel_control(tcp))
     quick = _ACKNOWLEDGING if tcp["delayed_ack"] == "off" else set()
     expressed = _EXPRESSED | quick
     if tcp["cc"] == "cubic-rfc":
         expressed = expressed - {"cc"}
     names = [key for key in tcp if key not in expressed and not q.same(tcp[key], kernel.get(key))]
-    if not names:
-        return []
-    said = ", ".join(f"{key} {as_word(tcp[key])} (Linux {as_word(kernel.get(key, 'without'))})" for key in names)
-    return [f"Linux has no setting for {said}"]
+    return [f"{key} {as_word(tcp[key])} (Linux {as_word(kernel.get(key, 'without'))})" for key in names]
 
 
 def as_word(value: Any) -> str:
