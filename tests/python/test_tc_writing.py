@@ -182,6 +182,18 @@ def test_the_least_timeout_of_a_route_is_in_whole_milliseconds(rto_min, word, is
     assert (f"rto_min {rto_min}: ip takes whole milliseconds, {word[:-2]} here" in setup.text) == is_remarked
 
 
+def test_headers_that_no_linux_has_are_remarked():
+    def said(**own):
+        return " ".join(written(tcp={"stack": "linux", **own}).text.replace("#", "").split())
+
+    assert "Linux has no setting for header 60b (Linux 52b), syn_header 40b (Linux 60b)" in said(
+        header="60b", syn_header="40b"
+    )
+    without = {"header": "40b", "syn_header": "52b"}
+    assert "header" not in said(**without, timestamps=False)
+    assert "timestamps = true: hosts have none, for which there is no room in header = 40b" in said(**without)
+
+
 def test_a_window_offered_whole_from_the_start_is_remarked():
     said = "receive_buffer = 0b: Linux offers 65536 bytes at first"
     assert said in written(tcp={"stack": "linux", "receive_buffer": "0b"}).text

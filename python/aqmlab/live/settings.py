@@ -141,11 +141,11 @@ def _remarks(tcp: Tree, traffic: list[Tree], whole: list[Tree], header: int) -> 
     blocks = {f"traffic.{k}": own for k, own in enumerate(whole) if engine.speaks_tcp(traffic[k])}
     accurate = _with_accurate_ecn(tcp, list(blocks.values()))
     usual = _remarks_on(tcp, tcp, accurate, header)
-    found = [f"tcp.{remark}" for remark in usual] + hosts.not_expressed(tcp)
+    found = [f"tcp.{remark}" for remark in usual] + hosts.not_expressed(tcp, headers=header)
     for place, own in blocks.items():
         # What is said of [tcp] is so of all its blocks.
         found += [f"{place}.{remark}" for remark in _remarks_on(own, tcp, accurate, header) if remark not in usual]
-        found += [f"{place}: {remark}" for remark in hosts.not_expressed(own, said=tcp)]
+        found += [f"{place}: {remark}" for remark in hosts.not_expressed(own, tcp, header)]
         differs = [key for key in _OF_AN_END if own[key] != tcp[key]]
         differs += ["timestamps"] if hosts.has_timestamps(own) != hosts.has_timestamps(tcp) else []
         if differs:
@@ -169,6 +169,9 @@ def _remarks_on(own: Tree, tcp: Tree, accurate: Tree | None, header: int) -> lis
         found.append(f"repair = {own['repair']}: Linux repairs as {other}")
     if offered := _offered_at_first(own, tcp):
         found.append(offered)
+    by_header = hosts.timestamps_by_header(own)
+    if by_header and hosts.has_timestamps(own) == hosts.has_timestamps(tcp):
+        found.append(by_header)
     if rounded := hosts.rounds_rto_min(own):
         found.append(f"rto_min = {rounded}")
     if hosts.advertised(own) > MTU - header:

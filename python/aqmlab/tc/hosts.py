@@ -37,6 +37,13 @@ TIMESTAMPS = 12
 HEADERS = 40
 """Bytes of the IPv4 and TCP headers without options."""
 
+SYN_OPTIONS = 8
+"""Bytes of the options that each SYN has: the segment size (RFC 9293 §3.2) and the window's scale (RFC 7323 §2.2)."""
+
+SACK_PERMITTED = 4
+"""Bytes that the option to report what arrived takes in a SYN (RFC 2018 §2), padded; beside timestamps it is their
+padding."""
+
 ETHERNET_MSS = 1460
 """The payload of a segment in Ethernet's 1500 bytes, with headers of 40."""
 
@@ -50,7 +57,7 @@ _ECN_OPTION = {"False": 0, "linux-minimum": 1, "linux": 2, "linux-persist": 3}
 """ip-sysctl, `tcp_ecn_option`: when hosts with accurate ECN send the option that counts bytes."""
 _USUAL = {"dscp": "CS0", "hosts": "own"}
 _EXPRESSED = {
-    *("stack", "cc", "repair", "ecn", "window", "mss", "header", "syn_header"),
+    *("stack", "cc", "repair", "ecn", "window", "mss"),
     *("initial_window", "idle_restart", "rto_min", "ecn_option", "ecn_fallback"),
     *("receive_buffer", "dsack", "frto", "timestamps"),
 }
@@ -60,6 +67,14 @@ _ACKNOWLEDGING = {"delayed_ack", "delayed_ack_timeout", "delayed_ack_counts", "q
 def has_timestamps(tcp: Mapping[str, Any]) -> bool:
     """Whether segments carry timestamps: they take 12 bytes of a full one."""
     return int(q.size(tcp["header"])) >= HEADERS + TIMESTAMPS
+
+
+def timestamps_by_header(tcp: Mapping[str, Any]) -> str | None:
+    """What hosts have where `timestamps` is not as `header` says, which alone is heard."""
+    if bool(tcp["timestamps"]) == has_timestamps(tcp):
+        return None
+    have = "them, for which there is room" if has_timestamps(tcp) else "none, for which there is no room"
+    return f"timestamps = {as_word(tcp['timestamps'])}: hosts have {have} in header = {tcp['header']}"
 
 
 def packet_bytes(tcp: Mapping[str, Any]) -> int:
@@ -208,6 +223,8 @@ def _sysctls(tcp: Tree) -> list[Line]:
         values["tcp_congestion_control"] = name if first is None else name.rstrip("0123456789")
     if grown := grows_at_first(tcp):
         remarks["tcp_rmem"].append(grown)
+    if by_header := timestamps_by_header(tcp):
+        remarks["tcp_timestamps"] = [by_header]
     if other := another_repair(tcp):
         remarks["tcp_sack"] = [f"repair = {repair}: Linux repairs as {other}"]
     if not has_rack(tcp):
@@ -248,25 +265,37 @@ def linux_defaults(control: str = "cubic") -> Tree:
     return tcp
 
 
-def not_expressed(tcp: Tree, said: Tree | None = None) -> list[str]:
+def not_expressed(tcp: Tree, end: Tree | None = None, headers: int = HEADERS) -> list[str]:
     """Keys in which the scenario differs from what a kernel does, and that no setting changes.
 
-    Those in which `said` differs in the same way are left out.
+    `tcp` is `[tcp]`, or what a block has in its place at an end whose `[tcp]` is `end`: that sets what only sysctls do,
+    and in what it differs in the same way is left out. `headers` are the bytes of IP's and TCP's without options.
     """
-    known = [] if said is None else _not_expressed(said)
-    names = [name for name in _not_expressed(tcp) if name not in known]
+    known = [] if end is None else _not_expressed(end, end, headers)
+    names = [name for name in _not_expressed(tcp, end or tcp, headers) if name not in known]
     return [f"Linux has no setting for {', '.join(names)}"] if names else []
 
 
-def _not_expressed(tcp: Tree) -> list[str]:
+def _not_expressed(tcp: Tree, end: Tree, headers: int) -> list[str]:
     """These keys, with their values here and in Linux."""
-    kernel = linux_defaults(kernel_control(tcp))
+    kernel = {**linux_defaults(kernel_control(tcp)), **_headers(tcp, end, headers)}
     quick = _ACKNOWLEDGING if tcp["delayed_ack"] == "off" else set()
     expressed = _EXPRESSED | quick
     if tcp["cc"] == "cubic-rfc":
         expressed = expressed - {"cc"}
     names = [key for key in tcp if key not in expressed and not q.same(tcp[key], kernel.get(key))]
     return [f"{key} {as_word(tcp[key])} (Linux {as_word(kernel.get(key, 'without'))})" for key in names]
+
+
+def _headers(tcp: Tree, end: Tree, headers: int) -> Tree:
+    """The headers of a kernel; `header` says only whether they have timestamps, which are as `end` has them."""
+    bare, full = f"{headers}b", f"{headers + TIMESTAMPS}b"
+    options = TIMESTAMPS if has_timestamps(end) else SACK_PERMITTED if has_sack(end) else 0
+    is_either = q.same(tcp["header"], full if has_timestamps(tcp) else bare)
+    return {
+        "header": tcp["header"] if is_either else full if has_timestamps(end) else bare,
+        "syn_header": f"{headers + SYN_OPTIONS + options}b",
+    }
 
 
 def as_word(value: Any) -> str:
