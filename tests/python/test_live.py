@@ -175,6 +175,20 @@ def test_a_program_that_fails_is_told_and_named_where_the_result_is(small, tmp_p
     assert aqmlab.load(tmp_path / "l").manifest["demand_digest"] is None
 
 
+def test_a_program_that_ends_within_the_warm_up_makes_the_run_void(small, tmp_path, capfd, monkeypatch):
+    monkeypatch.setenv("FAKE_CHILD", "brief")
+    assert cli.invoke(["live", str(small), "-o", str(tmp_path / "l"), "--set", "warmup=3s", "--", "true"]) == 1
+    said = " ".join(capfd.readouterr().out.split())
+    void = (
+        "the program ended after 1.01 s, before the measured window began (warmup = 3s): expected one that runs for "
+        "longer, or a shorter warmup"
+    )
+    assert "(void)" in said and said.count(void) == 1 and "no packet left the link" not in said
+    found = aqmlab.load(tmp_path / "l")
+    assert found.void == found.manifest["live"]["void"] == found.summary["live"]["void"] == void
+    assert found.manifest["findings"] == []
+
+
 def test_another_experiment_is_not_resumed(small, tmp_path):
     made = {"out": tmp_path / "l", "command": ["true"], "traffic": False, "capture": "off"}
     kept = aqmlab.live(small, **made)

@@ -62,8 +62,10 @@ def _run(job: Job, bed: Bed, view: View, stop: threading.Event) -> None:
         summary = outcome.get("summary")
         if not isinstance(summary, dict):
             raise CannotRun("live: the test bed ended without a summary")
-        if (found := summary.get("live") or {}).get("void"):
-            found["void"] = with_bound(found["void"], resolved.scenario)
+        if found := summary.get("live"):
+            void = found.get("void")
+            said = with_bound(void, resolved.scenario) if void else None
+            found["void"] = unmeasured(summary, resolved.scenario) or said
         summary["engine"] = _as_seen_here(summary["engine"], wall_s, runner.simulated_s(resolved))
         process.clean(place)
         store.finish_run(
@@ -144,6 +146,17 @@ def with_bound(void: str, tree: Mapping[str, Any]) -> str:
     is_access = access_bps < links.rates_bps(tree, slowest, "")[place] and abs(float(found[2]) * 1e6 - access_bps) < 1e3
     bound = f"path.access_rate = {access}, below {of_link}" if is_access else of_link
     return f"{void}, by {bound}"
+
+
+def unmeasured(summary: Json, tree: Mapping[str, Any]) -> str | None:
+    """Why a run does not count in which nothing was measured, since the program inside had ended; None of others."""
+    if summary["measured_s"] > 0:
+        return None
+    ended = units.say_seconds(float(summary["live"]["duration_s"]))
+    return (
+        f"the program ended after {ended}, before the measured window began (warmup = {tree['warmup']}): expected one "
+        "that runs for longer, or a shorter warmup"
+    )
 
 
 def _about(bed: Bed, resolved: Resolved, wanted: Settings, summary: Json, outcome: Json) -> Json:

@@ -9,10 +9,13 @@ from aqmlab.scenario import measured_window
 
 
 def seen(tree: Mapping[str, Any], summary: Json) -> list[str]:
-    """The line; nothing where any link sent a packet in either direction.
+    """The line; nothing where any link sent a packet in either direction, or where nothing was measured at all.
 
-    `tree` is a resolved scenario, `summary` what its runs came to.
+    `tree` is a resolved scenario, `summary` what its runs came to. Live runs that ended before their window are void,
+    which says more.
     """
+    if summary.get("measured_s") == 0:
+        return []
     ports = [links.figures(summary, link).get(way) or {} for link in links.of(tree) for way in links.WAYS]
     if any(port.get("delivered_packets") for port in ports):
         return []
