@@ -1,20 +1,20 @@
 """The environment: a link whose discipline an agent steers, a step of simulated time after the other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 
 from aqmlab import arguments, links, toml_text, units
-from aqmlab.engine import Passed, Stepped
+from aqmlab.engine import Batch, Passed, Resolved, Stepped
 from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.gym import actions, measures
 from aqmlab.gym.actions import ActionLike
 from aqmlab.gym.measures import RewardLike
-from aqmlab.laws import brought, interpreted, observed
+from aqmlab.laws import brought, interpreted, interrupted, observed
 from aqmlab.laws.observed import Eyes, Seen
 from aqmlab.scenario import ScenarioLike, Source
 from aqmlab.scenario import read as read_scenario
@@ -39,6 +39,9 @@ OF_EPISODES: Mapping[str, str] = {
 }
 """Keys of scenarios that an episode has in its own way."""
 
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
+
 _SEEDS = 2**31
 LARGEST_SEED = 2**63 - 1
 """That a scenario can have."""
@@ -53,6 +56,8 @@ class Prepared(NamedTuple):
     """Laws to choose among, each as the discipline of a scenario of this link."""
     whole: actions.Whole
     """Parameters of the scenario's own discipline that are whole numbers."""
+    calls_python: bool
+    """Whether the engine calls a law or a policy in the interpreter."""
 
 
 class Link(gymnasium.Env[Any, Any]):
@@ -129,6 +134,7 @@ class Link(gymnasium.Env[Any, Any]):
             self._check_steered(changes, sources[0].tree)
         brought.allow_set(changes)
         self._scenarios = [self._prepared(source) for source in sources]
+        self._calls_python = any(each.calls_python for each in self._scenarios)
 
         size = windows * (len(names) - len(self._of_hosts)) + len(self._of_hosts)
         self.observation_space = spaces.Box(0.0, 1.0, (size,), np.float32)
@@ -141,7 +147,7 @@ class Link(gymnasium.Env[Any, Any]):
             # What cannot be run or steered is said now.
             run = self._begun(number, 1)
             try:
-                self.action.check(run, self._scenarios[number].whole)
+                self._ask(self.action.check, run, self._scenarios[number].whole)
             except Misbehaved as error:
                 raise interpreted.with_place(error) from None
             finally:
@@ -182,18 +188,21 @@ class Link(gymnasium.Env[Any, Any]):
         link = links.of(found.tree)[self.link]
         own = link[QUEUES[self.way]]
         if self.action.laws is None:
-            return Prepared(resolved.toml, source.origin, None, actions.whole_numbers(own))
+            return Prepared(resolved.toml, source.origin, None, actions.whole_numbers(own), _calls_python(resolved))
         place = f"{links.key(found.tree, self.link)}.{QUEUES[self.way]}"
         steered = found.with_changes({place: actions.steered(own)})
         laws = [_law(name, actions.before(link, law, source.origin)) for name, law in self.action.laws]
-        return Prepared(toml_text.dumps(steered.tree), source.origin, laws, frozenset())
+        calls_python = any(map(_calls_python, (resolved, *laws)))
+        return Prepared(
+            toml_text.dumps(steered.tree), source.origin, [law.toml for law in laws], frozenset(), calls_python
+        )
 
     def _begun(self, number: int, seed: int) -> Stepped:
-        text, origin, laws, whole = self._scenarios[number]
+        text, origin, laws, whole, _ = self._scenarios[number]
         text = toml_text.dumps({**toml_text.loads(text, origin), "seed": seed})
         try:
             with interpreted.noted() as self._laws:
-                run = Stepped(text, origin, self.link, self.way, laws)
+                run = self._ask(Stepped, text, origin, self.link, self.way, laws)
         except Misbehaved as error:
             raise interpreted.with_place(error) from None
         self.action.begin(whole)
@@ -233,12 +242,22 @@ class Link(gymnasium.Env[Any, Any]):
         info = {"time_s": self._now_ns * 1e-9, "scenario": number, "seed": scenario_seed}
         return self._observation(passed), info
 
+    def _ask(self, ask: Callable[Asked, Answer], *asked: Asked.args, **words: Asked.kwargs) -> Answer:
+        """Asks the engine for something in which it may call laws; what each step asks for goes without this."""
+        return interrupted.raised_at_end(ask, *asked, **words) if self._calls_python else ask(*asked, **words)
+
     def _passed(self, run: Stepped, until_ns: int) -> Passed:
         """Lets a run pass."""
         try:
+            if self._calls_python:
+                return interrupted.raised_at_end(run.advance, until_ns)
             return run.advance(until_ns)
         except Misbehaved as error:
             raise self._ended_by(error) from None
+        except BaseException:
+            # Where a law was to answer, the run is over; else it has passed, and nobody has seen what came of it.
+            self.close()
+            raise
 
     def _ended_by(self, error: Misbehaved) -> Misbehaved:
         """A law that misbehaves ends the episode."""
@@ -260,11 +279,25 @@ class Link(gymnasium.Env[Any, Any]):
         """
         assert self._run is not None, "`said` comes first"
         try:
-            self.action.apply(self._run, said)
+            if self._calls_python:
+                interrupted.raised_at_end(self.action.apply, self._run, said)
+            else:
+                self.action.apply(self._run, said)
         except Misbehaved as error:
             raise self._ended_by(error) from None
+        except BadInput:
+            raise
+        except BaseException:
+            self.close()
+            raise
         self._now_ns += self.step_ns
         return self._run, self._now_ns
+
+    def arriving(self, batch: Batch) -> Iterator[tuple[int, Passed]]:
+        """What a batch answers that has this link among others of its arguments."""
+        arriving = batch.passed()
+        while (found := self._ask(next, arriving, None)) is not None:
+            yield found
 
     def passed(self, passed: Passed) -> None:
         """Takes what was seen of a step that `begin` has begun."""
@@ -304,10 +337,15 @@ class Link(gymnasium.Env[Any, Any]):
         run.close()
 
 
-def _law(name: str, source: Source) -> str:
-    """A law before this link, as the text of a scenario."""
+def _calls_python(resolved: Resolved) -> bool:
+    """Whether a run of a scenario calls the interpreter."""
+    return any(law.how in (brought.INTERPRETED, brought.POLICY) for law in brought.of(resolved.scenario))
+
+
+def _law(name: str, source: Source) -> Resolved:
+    """A law before this link, as a scenario."""
     try:
-        return source.resolve().toml
+        return source.resolve()
     except BadInput as error:
         raise BadInput(f"action: {name}: {error}") from None
 

@@ -65,7 +65,7 @@ class ThreadedVector(SyncVectorEnv[Any, Any]):
             for number, link in enumerate(links):
                 if not over[number]:
                     batch.begin(number, *link.begin(said[number]))
-            for number, passed in batch.passed():
+            for number, passed in links[0].arriving(batch):
                 links[number].passed(passed)
                 found = links[number].step(actions[number])
                 self._env_obs[number], self._rewards[number], _, self._truncations[number], infos[number] = found
@@ -84,7 +84,7 @@ class ThreadedVector(SyncVectorEnv[Any, Any]):
         with self._crew.batch() as batch:
             for number, link in enumerate(links):
                 batch.begin(number, *link.begin(said[number]))
-            for number, passed in batch.passed():
+            for number, passed in links[0].arriving(batch):
                 links[number].passed(passed)
         return super().step(actions)
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, overload
 
 from aqmlab.errors import BadInput
-from aqmlab.laws import interpreted
+from aqmlab.laws import interpreted, interrupted
 from aqmlab.laws.declared import EARLY, Class, Declaration, declared_by
 from aqmlab.laws.table import CALL, FAILED, QUEUE_CALL, QueueFacts, offset
 
@@ -245,6 +245,8 @@ def functions(declared: Declaration) -> dict[str, Any]:
         def called(state: int, address: int) -> int:
             began = clock()
             try:
+                if interrupted.KEPT.error is not None:
+                    interrupted.end_here()
                 queue = queues.get(address)
                 if queue is None:
                     queue = queues[address] = Queue(address)
@@ -256,12 +258,14 @@ def functions(declared: Declaration) -> dict[str, Any]:
                     shown.value = number(getattr(one, name))
                 return said
             except BaseException as error:
-                interpreted.FAILURES[declared.name] = told(error, methods.get(call.__name__))
+                if error is not interrupted.KEPT.error:
+                    interpreted.FAILURES[declared.name] = told(error, methods.get(call.__name__))
                 return FAILED
             finally:
                 cost.calls += 1
                 cost.ns += clock() - began
 
+        interrupted.CALLED.add(called.__code__)
         return kind(called)
 
     ticks = {"tick": function(tick, CALL)} if "tick" in methods else {}
@@ -274,3 +278,6 @@ def told(error: BaseException, method: Callable[..., Any] | None) -> str:
     if isinstance(error, _RefusedError):
         return f"{error}{interpreted.place(error)}"
     return interpreted.told(error, method)
+
+
+interrupted.CATCHING.add(told.__code__)

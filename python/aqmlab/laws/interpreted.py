@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from aqmlab.errors import Misbehaved
+from aqmlab.laws import interrupted
 from aqmlab.laws.declared import DECIDES, METHODS, Declaration
 from aqmlab.laws.table import CALL, FAILED, Facts, offset
 
@@ -146,6 +147,8 @@ def functions(declared: Declaration) -> dict[str, Any]:
         def call(state: int, facts: int) -> int:
             began = clock()
             try:
+                if interrupted.KEPT.error is not None:
+                    interrupted.end_here()
                 if prepares:
                     made(state, facts)
                 law, gauges = laws[state]
@@ -157,12 +160,14 @@ def functions(declared: Declaration) -> dict[str, Any]:
                     shown.value = kind(getattr(law, gauge))
                 return _verdict(name, said) if decides else 0
             except BaseException as error:
-                FAILURES[declared.name] = told(error, method)
+                if error is not interrupted.KEPT.error:
+                    FAILURES[declared.name] = told(error, method)
                 return FAILED
             finally:
                 cost.calls += 1
                 cost.ns += clock() - began
 
+        interrupted.CALLED.add(call.__code__)
         return CALL(call)
 
     return {name: function(name) for name in METHODS if name == "prepare" or name in declared.methods}
@@ -230,6 +235,9 @@ def _refuse_fraction(name: str, value: Any) -> None:
 def told(error: BaseException, method: Callable[..., Any] | None = None) -> str:
     """What was raised, and where."""
     return f"{type(error).__name__}: {error}{place(error, method)}"
+
+
+interrupted.CATCHING.add(told.__code__)
 
 
 def place(error: BaseException, method: Callable[..., Any] | None = None) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab import engine
 from aqmlab.errors import BadInput, CannotRun
+from aqmlab.laws import interrupted
 from aqmlab.laws.observed import MOST_WINDOWS, QUANTITIES, Eyes, Range, Seen, check_names, check_windows
 
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ class Network:
 
         def ask(counts: tuple[Any, ...]) -> float:
             nonlocal answer
+            interrupted.end_here()
             eyes.look(Seen(*counts))
             if answer is None:  # of many queues most are never asked
                 answer = self._bound(eyes.row)
