@@ -295,9 +295,14 @@ def version() -> str:
     return native.version()
 
 
+def file() -> str:
+    """The file of the compiled engine."""
+    return str(native.__file__)
+
+
 def file_sha256() -> str:
     """SHA-256 of the compiled engine: two builds of one version may differ."""
-    return _sha256_of(str(native.__file__))
+    return _sha256_of(file())
 
 
 @lru_cache

@@ -21,7 +21,7 @@ from aqmlab.laws import brought, patience
 from aqmlab.progress import Silent
 from aqmlab.runs import apart
 from aqmlab.sweep import making, sweeps
-from own_laws import COUNTS, library, of_a_sweep, own, run
+from own_laws import COUNTS, command, library, of_a_sweep, own, run
 
 pytestmark = pytest.mark.usefixtures("nothing_allowed")
 
@@ -266,6 +266,25 @@ def test_a_library_that_breaks_or_never_ends_while_it_is_loaded_is_refused(tmp_p
     made = library("bad", tmp_path, source=tmp_path / "bad.c")
     with pytest.raises(BadInput, match=f"bad.so: {said}"):
         brought.of_file(made)
+
+
+TABLE = """
+#include "aqmlab_law.h"
+static int32_t passes(void *state, const struct aqmlab_facts *facts) {{ return (state && facts) ? AQMLAB_PASS : 0; }}
+static const struct aqmlab_param one[] = {{{{"one", "a rate", "", AQMLAB_KIND_RATE, 0, 9e6, 1, 1e9}}}};
+static const struct aqmlab_law law = {{
+    .version = AQMLAB_LAW_VERSION, .state_bytes = 8, .name = "mine", .doc = {doc}, .params = {params},
+    .params_count = 1, .tick_param = -1, .on_arrival = passes}};
+const struct aqmlab_law *aqmlab_law_table(void) {{ return one[0].name ? &law : 0; }}
+"""
+
+
+@pytest.mark.parametrize("wrong", [{}, {"doc": "(const char *)16"}, {"params": "(const struct aqmlab_param *)16"}])
+def test_a_library_whose_table_points_nowhere_is_refused_with_its_file(tmp_path, wrong):
+    (tmp_path / "mine.c").write_text(TABLE.format(**{"doc": '"Passes all."', "params": "one", **wrong}))
+    made = library("mine", tmp_path, source=tmp_path / "mine.c")
+    refused = f"aqmlab: {made}: was ended by SIGSEGV while it was loaded; expected a library that can be loaded\n"
+    assert command("explain", str(made)) == (refused if wrong else "")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from aqmlab import engine
 from aqmlab.errors import BadInput
 
 LOADING_S = 30.0
@@ -17,18 +18,22 @@ LOADING_S = 30.0
 
 _LOADED = b"the library was loaded"
 _TRIAL = f"""
-import ctypes, sys
+import sys
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+
+loader = ExtensionFileLoader("_native", sys.argv[1])
+native = module_from_spec(spec_from_loader("_native", loader))
+loader.exec_module(native)
 try:
-    library = ctypes.CDLL(sys.argv[1])
-    for name in ("aqmlab_law_table", "aqmlab_discipline_table"):
-        if hasattr(library, name):
-            getattr(library, name)()
-except OSError:
-    pass  # what is wrong with it, the engine says
+    native.bring_library(sys.argv[2], sys.argv[2], "")
+except native.ScenarioError:
+    pass  # whoever brings it next says what is wrong with it
 print({_LOADED.decode()!r})
 """
-"""Runs the constructors of a library, and the function that answers its table, of a law or of a discipline. The words
-say that none of these has ended the process."""
+"""Has the engine bring a library: that runs its constructors and the function that answers its table, and reads all
+that the table points at. The words say that none of these has ended the process. Of the package nothing is imported but
+the engine, which is there sooner than `ctypes`."""
 
 
 class _TookTooLongError(BaseException):
@@ -81,12 +86,14 @@ def _by_thread() -> Iterator[None]:
 
 
 def try_library(copy: str, path: Path) -> None:
-    """Loads a library in a process of its own first: one that breaks or never ends there is refused with a line.
+    """Brings a library in a process of its own first: one that breaks or never ends there is refused with a line.
 
     `copy` is what is loaded, `path` what the line names.
     """
     try:
-        done = subprocess.run([sys.executable, "-I", "-S", "-c", _TRIAL, copy], capture_output=True, timeout=LOADING_S)
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _TRIAL, engine.file(), copy], capture_output=True, timeout=LOADING_S
+        )
     except subprocess.TimeoutExpired:
         raise BadInput(f"{path}: {_never_ended()}") from None
     if done.returncode < 0:
