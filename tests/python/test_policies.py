@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -195,7 +196,9 @@ WRAPPERS = {
 def test_a_policy_that_learnt_behind_a_wrapper_is_not_saved_without_it(name):
     env = Link(SCENARIO)
     wrapped = gymnasium.wrappers.TimeLimit(WRAPPERS[name](env), 10)
-    with pytest.raises(BadInput, match=f"^policy: {name} changes what the agent sees or does, and no law has it; exp"):
+    with pytest.raises(
+        BadInput, match=f"^policy: {name} may change what the agent sees or does, and no law has it; exp"
+    ):
         Policy.of(layers(env), wrapped)
     # Rewards are nothing of a policy, and its answers are cut to their range anyway.
     harmless = gymnasium.wrappers.ClipAction(
@@ -246,7 +249,7 @@ class Model(list):
 def test_a_model_that_has_normalised_observations_is_not_saved():
     env = Link(SCENARIO)
     for several in (VecNormalize(Several(env)), VecMonitor(VecNormalize(VecMonitor(Several(env))))):
-        with pytest.raises(BadInput, match=r"^policy: VecNormalize changes what the agent sees or does"):
+        with pytest.raises(BadInput, match=r"^policy: VecNormalize may change what the agent sees or does"):
             Policy.of(Model(layers(env), several), env)
     # Rewards alone are nothing of a policy.
     Policy.of(Model(layers(env), VecNormalize(VecMonitor(Several(env)), norm_obs=False)), env)
@@ -265,10 +268,123 @@ def test_a_model_that_has_normalised_observations_is_not_saved():
 )
 def test_a_policy_that_learnt_behind_a_wrapper_is_not_saved_by_the_bare_link_either(name, wrapped):
     env = Link(SCENARIO)
-    with pytest.raises(BadInput, match=f"^policy: {name} changes what the agent sees or does, and no law has it; exp"):
+    with pytest.raises(
+        BadInput, match=f"^policy: {name} may change what the agent sees or does, and no law has it; exp"
+    ):
         Policy.of(Model(layers(env), wrapped(env)), env)
     for several in (None, VecMonitor(Several(gymnasium.wrappers.TimeLimit(env, 9)))):
         Policy.of(Model(layers(env), several), env)
+
+
+class FrameSkip(gymnasium.Wrapper):
+    def step(self, action):
+        self.env.step(action)
+        return self.env.step(action)
+
+
+class FromAnywhere(gymnasium.Wrapper):
+    def reset(self, **given):
+        return self.env.observation_space.sample(), {}
+
+
+class HalfAction(gymnasium.wrappers.ClipAction):
+    def action(self, action):
+        return super().action(action) / 2
+
+
+class Penalty(gymnasium.RewardWrapper):
+    def reward(self, reward):
+        return -reward
+
+
+class Monitor(FrameSkip):
+    """Goes by its name, which is that of a class of stable-baselines3."""
+
+
+class Sticky(Link):
+    def step(self, action):
+        return super().step([0.5])
+
+
+def test_a_wrapper_of_ones_own_is_refused_unless_it_leaves_steps_alone():
+    env = Link(SCENARIO)
+    for wrapped in (FrameSkip(env), FromAnywhere(env), HalfAction(env), Penalty(FrameSkip(env)), Sticky(SCENARIO)):
+        name = "FrameSkip" if isinstance(wrapped, Penalty) else type(wrapped).__name__
+        for model, given in ((layers(env), wrapped), (Model(layers(env), Several(wrapped)), env)):
+            with pytest.raises(BadInput, match=f"^policy: {name} may change what the agent sees or does, and no law"):
+                Policy.of(model, given)
+    Policy.of(layers(env), Penalty(Monitor(gymnasium.wrappers.RecordEpisodeStatistics(env))))
+
+
+class Tensor:
+    def __init__(self, numbers):
+        self.numbers = np.asarray(numbers, np.float32)
+
+    def detach(self):
+        return self
+
+    cpu = detach
+
+    def numpy(self):
+        return self.numbers
+
+
+class Linear:
+    def __init__(self, weights, bias):
+        self.weight, self.bias = Tensor(weights), None if bias is None else Tensor(bias)
+
+
+class Tanh:
+    pass
+
+
+class ReLU:
+    pass
+
+
+class FlattenExtractor:
+    pass
+
+
+class Scaler:
+    pass
+
+
+class Agent:
+    """An agent as stable-baselines3 has them, which answers `off` more than its layers do."""
+
+    def __init__(self, made, off=0.0, follow=(), **around):
+        (self.first, bias, _), (self.second, last, _) = made
+        self.bias = np.zeros(len(self.first)) if bias is None else bias
+        self.last = np.asarray(last) + off
+        layers = SimpleNamespace(policy_net=[Linear(self.first, bias), Tanh(), *follow])
+        around = {"features_extractor": FlattenExtractor(), "squash_output": False, **around}
+        self.policy = SimpleNamespace(mlp_extractor=layers, action_net=Linear(self.second, last), **around)
+
+    def predict(self, observation, deterministic):
+        assert deterministic
+        return self.second @ np.tanh(self.first @ observation + self.bias) + self.last, None
+
+
+def test_a_model_is_saved_if_its_answer_is_that_of_its_layers():
+    env = Link(SCENARIO)
+    (first, bias, _), end = made = layers(env)
+    state = env.observation_space.np_random.bit_generator.state
+    seen = np.linspace(0, 1, 24, dtype=np.float32)
+    for model, same in ((Agent(made), made), (Agent([(first, None, ""), end]), [(first, 0 * bias, "tanh"), end])):
+        assert Policy.of(model, env).act(seen) == Policy.of(same, env).act(seen)
+    assert env.observation_space.np_random.bit_generator.state == state
+    for given, said in (
+        ({"features_extractor": Scaler()}, "features are made by Scaler, which no law has; expected FlattenExtractor"),
+        ({"pi_features_extractor": Scaler()}, "features are made by Scaler, which no law has"),
+        ({"squash_output": True}, "its answer is squashed"),
+        ({"follow": [ReLU()]}, "ReLU follows tanh at once; expected a Linear between them"),
+        ({"off": 0.001}, "Agent: answers -0.[0-9]+ where its layers answer -0.[0-9]+; expected a model that answers"),
+        ({"off": np.nan}, "Agent: answers nan where its layers answer"),
+        ({"off": np.zeros(2)}, "Agent: answers -0.[0-9]+, -0.[0-9]+ where its layers answer"),
+    ):
+        with pytest.raises(BadInput, match=f"^policy: {said}"):
+            Policy.of(Agent(made, **given), env)
 
 
 @pytest.mark.parametrize(

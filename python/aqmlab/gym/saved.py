@@ -28,8 +28,23 @@ OPSET, IR = 17, 9
 
 NAME = re.compile("[a-z_][a-z0-9_]*")
 
-BETWEEN = ("ObservationWrapper", "ActionWrapper", "FrameStackObservation", "MaxAndSkipObservation", "RepeatAction")
-"""Classes of wrappers between an agent and its link that change what it sees or does; not every Gymnasium has all."""
+HARMLESS = (
+    gymnasium.Wrapper,
+    gymnasium.RewardWrapper,
+    gymnasium.wrappers.Autoreset,
+    gymnasium.wrappers.NormalizeReward,
+    gymnasium.wrappers.OrderEnforcing,
+    gymnasium.wrappers.PassiveEnvChecker,
+    gymnasium.wrappers.RecordEpisodeStatistics,
+    gymnasium.wrappers.TimeLimit,
+)
+"""Classes of wrappers whose own `step` and `reset` let an agent see and do what it would without them."""
+
+HARMLESS_OF_SB3 = ("Monitor", "VecMonitor", "VecCheckNan", "VecVideoRecorder")
+"""The same of stable-baselines3, by name."""
+
+MOST_APART = 1e-4
+"""By so much the answers of a model and of its layers may differ, which are from -1 to 1: sums are rounded."""
 
 
 class Policy:
@@ -73,7 +88,9 @@ class Policy:
             raise BadInput(f"policy: doc: {doc!r}: expected a text that says what the policy is")
         about = About(name, " ".join(doc.split()), link.step_ns, link.observe, link.windows, link.action.range)
         about.check("policy")
-        return cls(_content(_layers(model), about))
+        made = cls(_content(_layers(model), about))
+        made._check_answers(model)
+        return made
 
     @classmethod
     def load(cls, path: str | Path) -> "Policy":
@@ -100,6 +117,20 @@ class Policy:
             raise BadInput(f"observation: {seen[~finite][0]}: expected numbers that are finite")
         answers = [self._network.answer(row) for row in seen.reshape(-1, size)]
         return np.array(answers, np.float32).reshape(*seen.shape[:-1], 1).clip(-1.0, 1.0)
+
+    def _check_answers(self, model: Any) -> None:
+        """Refuses a model that answers otherwise than its layers do, as far as it can be asked."""
+        predict = getattr(model, "predict", None)
+        if predict is None:
+            return
+        for seen in np.random.default_rng(1).random((16, self.about.size), np.float32):
+            said, ours = np.asarray(predict(seen, deterministic=True)[0], float).reshape(-1), float(self.act(seen)[0])
+            if said.shape != (1,) or not abs(float(said[0].clip(-1.0, 1.0)) - ours) <= MOST_APART:
+                theirs = ", ".join(f"{number:.6g}" for number in said)
+                raise BadInput(
+                    f"policy: {type(model).__name__}: answers {theirs} where its layers answer {ours:.6g}; expected a "
+                    f"model that answers what its layers do"
+                )
 
     def save(self, path: str | Path) -> Path:
         """Writes the policy's file, whose name ends in `.onnx`."""
@@ -145,29 +176,39 @@ def _check_between(model: Any, env: Any) -> None:
         while isinstance(each, gymnasium.Wrapper):
             found += [each] if _changes(each, each.env) else []
             each = each.env
+        found += [each] if isinstance(each, Link) and not _is_harmless(each) else []
     if found:
         raise BadInput(
-            f"policy: {type(found[0]).__name__} changes what the agent sees or does, and no law has it; expected a "
+            f"policy: {type(found[0]).__name__} may change what the agent sees or does, and no law has it; expected a "
             f"model that has learnt without it"
         )
 
 
 def _changes(wrapper: Any, within: Any) -> bool:
-    """Whether a wrapper changes what is seen or done in the environment within it."""
+    """Whether a wrapper may change what is seen or done in the environment within it."""
     classes = [each.__name__ for each in type(wrapper).__mro__]
     if "VecNormalize" in classes:  # or rewards alone
         return bool(getattr(wrapper, "norm_obs", True))
-    if "ClipAction" in classes:  # an action is cut to its range anyway
+    if type(wrapper) is gymnasium.wrappers.ClipAction:  # an action is cut to its range anyway
         return False
     spaces = [(each.observation_space, each.action_space) for each in (wrapper, within)]
-    return spaces[0] != spaces[1] or not set(BETWEEN).isdisjoint(classes)
+    return spaces[0] != spaces[1] or not _is_harmless(wrapper)
+
+
+def _is_harmless(env: Any) -> bool:
+    """Whether `step` and `reset` are those of a class that is known to leave alone what is seen and done."""
+    if type(env).__name__ in HARMLESS_OF_SB3:
+        return True
+    having = [next((each for each in type(env).__mro__ if name in vars(each)), None) for name in ("step", "reset")]
+    return all(each in (*HARMLESS, Link) for each in having)
 
 
 def _layers(model: Any) -> list[tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], str]]:
     expected = "expected a PPO or A2C of stable-baselines3 with an MlpPolicy, or layers of weights and biases"
     if isinstance(model, Sequence):
         try:
-            given = [(np.asarray(w, np.float32), np.asarray(b, np.float32), kind) for w, b, kind in model]
+            with np.errstate(over="ignore"):  # infinite weights are refused below
+                given = [(np.asarray(w, np.float32), np.asarray(b, np.float32), kind) for w, b, kind in model]
         except (TypeError, ValueError):
             raise BadInput(f"policy: {model!r}: {expected}") from None
     else:
@@ -175,12 +216,17 @@ def _layers(model: Any) -> list[tuple[npt.NDArray[np.float32], npt.NDArray[np.fl
             modules = [*model.policy.mlp_extractor.policy_net, model.policy.action_net]
         except AttributeError:
             raise BadInput(f"policy: {type(model).__name__}: {expected}") from None
+        _check_around(model.policy)
         given = []
         for module in modules:
             kind = type(module).__name__
             if kind == "Linear":
-                weights, bias = (each.detach().cpu().numpy() for each in (module.weight, module.bias))
+                weights = module.weight.detach().cpu().numpy()
+                has_bias = module.bias is not None
+                bias = module.bias.detach().cpu().numpy() if has_bias else np.zeros(len(weights), np.float32)
                 given.append((weights, bias, "none"))
+            elif kind.lower() in ACTIVATIONS and given and given[-1][2] != "none":
+                raise BadInput(f"policy: {kind} follows {given[-1][2]} at once; expected a Linear between them")
             elif kind.lower() in ACTIVATIONS and given:
                 given[-1] = (*given[-1][:2], kind.lower())
             else:
@@ -193,6 +239,16 @@ def _layers(model: Any) -> list[tuple[npt.NDArray[np.float32], npt.NDArray[np.fl
     if not given or given[-1][0].shape[0] != 1:
         raise BadInput(f"policy: no single number comes out; {expected}")
     return given
+
+
+def _check_around(policy: Any) -> None:
+    """Refuses what a policy of stable-baselines3 does before its layers or after them."""
+    for which in ("features_extractor", "pi_features_extractor"):
+        kind = type(getattr(policy, which, None)).__name__
+        if kind not in ("NoneType", "FlattenExtractor"):
+            raise BadInput(f"policy: features are made by {kind}, which no law has; expected FlattenExtractor")
+    if getattr(policy, "squash_output", False):
+        raise BadInput("policy: its answer is squashed (squash_output), which no law does; expected one that is not")
 
 
 def _content(layers: Sequence[tuple[Any, Any, str]], about: About) -> bytes:
