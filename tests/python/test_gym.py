@@ -298,6 +298,8 @@ def test_choosing_one_law_for_good_is_that_law():
         ({"reward": {"wait_ms": "much"}}, "reward: wait_ms: 'much': expected a number"),
         ({"reward": 3}, "reward: 3: expected a measure"),
         ({"observe": None}, "observe: nothing; expected one or more of wait"),
+        ({"observe": 5}, "observe: 5: expected names of what is seen, as in ('wait', 'rate')"),
+        ({"reward": {"wait_ms": float("inf")}}, "reward: wait_ms: inf: expected a number that is finite"),
         ({"set": "x"}, "set: 'x': expected keys with their values"),
         ({"set": {"link.qdisc.target": "5ms"}}, "set: link.qdisc.target: the agent is in the place of that discipline"),
         ({"link": "core"}, "link: 'core': expected one of link"),
@@ -339,7 +341,7 @@ def test_a_load_is_refused_and_steps_need_an_episode():
         gymnasium.make_vec(NAME, num_envs=0, scenario=SCENARIO)
 
 
-@pytest.mark.parametrize("answer", [None, "much", float("nan"), [1, 2]])
+@pytest.mark.parametrize("answer", [None, "much", float("nan"), float("inf"), -np.inf, 10**400, [1, 2]], ids=str)
 def test_a_reward_that_is_no_number_is_refused(answer):
     env = Link(SCENARIO, duration="1s", reward=lambda measures: answer)
     env.reset(seed=1)
@@ -366,6 +368,7 @@ def test_aqmlab_is_imported_without_gymnasium():
         ("probability", [0.1, 0.2], "expected 1 number from -1 to 1"),
         ({"target": ("1ms", "50ms"), "limit": ("10p", "100p")}, [0.5], "expected 2 numbers from -1 to 1"),
         ({"target": ("1ms", "50ms")}, [np.inf], "expected 1 number from -1 to 1"),
+        ("probability", [10**400], "expected 1 number from -1 to 1"),
         (["pie", "codel"], 0.7, "expected a whole number from 0 to 1"),
         (["pie", "codel"], True, "expected a whole number from 0 to 1"),
         (["pie", "codel"], 2, "expected a whole number from 0 to 1"),
@@ -378,6 +381,14 @@ def test_an_action_that_is_none_is_refused(action, given, said):
     env.reset(seed=1)
     with pytest.raises(BadInput, match=rf"action: .*: {said}"):
         env.step(given)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_number_beyond_the_range_is_taken_for_its_end_however_large_it_is():
+    env = Link(SCENARIO, action={"probability": (0.1, 0.3)})
+    env.reset(seed=1)
+    for given, said in (([2], 0.3), ([1e40], 0.3), (np.array([-1e300]), 0.1), (np.float32(-3e38), 0.1)):
+        assert env.step(given)[4]["probability"] == said
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])

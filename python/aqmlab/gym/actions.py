@@ -161,12 +161,18 @@ class Choice:
 def _numbers(action: Any, count: int) -> list[float]:
     """Numbers that an agent says, so many; those beyond -1 and 1 are taken for these."""
     try:
-        found = [float(number) for number in np.asarray(action, np.float32).reshape(-1)]
-    except (TypeError, ValueError):
+        given = np.asarray(action)
+        is_rounded = given.dtype == np.float32
+        found: list[float] = (given if is_rounded else given.astype(float)).reshape(-1).tolist()
+    except (TypeError, ValueError, OverflowError):
         found = []
     if len(found) != count or not all(map(math.isfinite, found)):
         raise BadInput(f"action: {action!r}: expected {count} number{'s' if count > 1 else ''} from -1 to 1")
-    return found
+    if is_rounded:
+        return found
+    # Cut first: a number can be too large for 32 bits.
+    rounded: list[float] = np.array([min(max(number, -1.0), 1.0) for number in found], np.float32).tolist()
+    return rounded
 
 
 def _number_of(action: Any, count: int) -> int:

@@ -113,7 +113,7 @@ class Link(gymnasium.Env[Any, Any]):
             raise BadInput(f"step: {step}: expected a microsecond or more")
         if self.duration_ns < self.step_ns:
             raise BadInput(f"duration: {duration}: expected a step or more, {step}")
-        names = (observe,) if isinstance(observe, str) else tuple(observe or ())
+        names = _names(observe)
         observed.check_names(names, [*observed.QUANTITIES, *OF_HOSTS], "observe")
         observed.check_windows(windows, "windows")
         self.duration_ns = -(-self.duration_ns // self.step_ns) * self.step_ns
@@ -335,6 +335,16 @@ class Link(gymnasium.Env[Any, Any]):
     def _end(self, run: Stepped) -> None:
         self._laws.forget()
         run.close()
+
+
+def _names(observe: str | Sequence[str] | None) -> tuple[str, ...]:
+    """What is to be seen, as the argument `observe` has it."""
+    if isinstance(observe, str):
+        return (observe,)
+    try:
+        return () if observe is None else tuple(observe)
+    except TypeError:
+        raise BadInput(f"observe: {observe!r}: expected names of what is seen, as in ('wait', 'rate')") from None
 
 
 def _calls_python(resolved: Resolved) -> bool:

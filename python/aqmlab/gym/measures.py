@@ -58,13 +58,13 @@ def of(seen: Seen, hosts: Hosts, rates: Rates, step_s: float) -> dict[str, float
 
 
 def checked(reward: Any) -> float:
-    """What a reward has answered, as a number; raises `BadInput` where it is none."""
+    """What a reward has answered, as a number; raises `BadInput` where it is none, or infinite."""
     try:
         found = float(reward)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = math.nan
-    if found != found:
-        raise BadInput(f"reward: answered {reward!r}; expected a number")
+    if not math.isfinite(found):
+        raise BadInput(f"reward: answered {reward!r}; expected a number that is finite")
     return found
 
 
@@ -81,7 +81,7 @@ def reward(asked: RewardLike) -> Reward:
     for name, weight in weights.items():
         if name not in MEASURES:
             raise BadInput(f"reward: {name!r}: expected of {', '.join(MEASURES)}")
-        if not is_number(weight) or weight != weight:
-            raise BadInput(f"reward: {name}: {weight!r}: expected a number, the measure's weight")
+        if not is_number(weight) or not math.isfinite(weight):
+            raise BadInput(f"reward: {name}: {weight!r}: expected a number that is finite, the measure's weight")
     terms = [(str(name), float(weight)) for name, weight in weights.items()]
     return lambda measures: sum(weight * measures[name] for name, weight in terms)
