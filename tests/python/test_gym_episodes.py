@@ -167,6 +167,31 @@ def test_a_law_that_fails_while_ranges_are_tried_is_named_with_its_line(tmp_path
     assert not interpreted.FAILURES and not there
 
 
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_an_environment_that_is_dropped_keeps_no_laws(tmp_path, monkeypatch, is_closed):
+    there = weakref.WeakSet()
+    monkeypatch.setattr(aqmlab, "laws_there", there, raising=False)
+    path = own(tmp_path, "pass", "(compiled=False)")
+    path.write_text(f"{path.read_text()}\n    def prepare(self, link):\n        aqmlab.laws_there.add(self)\n")
+    fair = {"link.qdisc": str(path.with_name("fq_mine.py"))}
+    env, kept = (Link(SCENARIO, set=fair, action={"limit": ("100p", "200p")}) for _ in range(2))
+    for each in (env, kept, env):
+        each.reset(seed=1)
+        each.step([0.5])
+    of_one = len(there) // 2
+    assert of_one > 500
+    env.itself = env
+    if is_closed:
+        env.close()
+    del env, each
+    gc.collect()
+    assert len(there) == of_one
+    kept.step([0.1])
+    kept.close()
+    gc.collect()
+    assert not there
+
+
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
 def test_after_a_reward_that_failed_no_link_goes_on(mode):
     fails = [False]

@@ -1,5 +1,6 @@
 """The environment: a link whose discipline an agent steers, a step of simulated time after the other."""
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -140,7 +141,7 @@ class Link(gymnasium.Env[Any, Any]):
         self.observation_space = spaces.Box(0.0, 1.0, (size,), np.float32)
         self.action_space = self.action.space
         self._run: Stepped | None = None
-        self._laws = interpreted.Made()
+        self._end: Callable[[], object] = _nothing
         self._now_ns = self._end_ns = self._chosen = 0
         self._ahead: Passed | None = None
         for number in range(len(self._scenarios)):
@@ -151,7 +152,7 @@ class Link(gymnasium.Env[Any, Any]):
             except Misbehaved as error:
                 raise interpreted.with_place(error) from None
             finally:
-                self._end(run)
+                self._end()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as its arguments and where its random numbers are, unless an episode is under way."""
@@ -201,10 +202,13 @@ class Link(gymnasium.Env[Any, Any]):
         text, origin, laws, whole, _ = self._scenarios[number]
         text = toml_text.dumps({**toml_text.loads(text, origin), "seed": seed})
         try:
-            with interpreted.noted() as self._laws:
+            with interpreted.noted() as made:
                 run = self._ask(Stepped, text, origin, self.link, self.way, laws)
         except Misbehaved as error:
             raise interpreted.with_place(error) from None
+        # Whoever drops an environment within an episode ends it, too.
+        self._end = ending = weakref.finalize(self, _ended, made, run)
+        ending.atexit = False
         self.action.begin(whole)
         return run
 
@@ -327,14 +331,18 @@ class Link(gymnasium.Env[Any, Any]):
 
     def close(self) -> None:
         """Ends the episode; its memory is free."""
-        self._ahead = None
-        if self._run is not None:
-            self._end(self._run)
-            self._run = None
+        self._ahead = self._run = None
+        self._end()
 
-    def _end(self, run: Stepped) -> None:
-        self._laws.forget()
-        run.close()
+
+def _nothing() -> None:
+    """Ends no run."""
+
+
+def _ended(made: interpreted.Made, run: Stepped) -> None:
+    """Ends a run, whose laws are forgotten before."""
+    made.forget()
+    run.close()
 
 
 def _names(observe: str | Sequence[str] | None) -> tuple[str, ...]:
