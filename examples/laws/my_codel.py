@@ -1,4 +1,4 @@
-"""CoDel (RFC 8289) as a law of one's own: `aqmlab compare web.toml my_codel.py codel`."""
+"""CoDel (RFC 8289) as a law of one's own: `aqmlab compare web-pi.toml my_codel.py codel`."""
 
 import math
 

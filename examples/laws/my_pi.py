@@ -1,4 +1,4 @@
-"""PI (Hollot, Misra, Towsley and Gong 2001) as a law of one's own: `aqmlab compare web.toml my_pi.py pi`."""
+"""PI (Hollot, Misra, Towsley and Gong 2001) as a law of one's own: `aqmlab compare web-pi.toml my_pi.py pi`."""
 
 import aqmlab
 

@@ -1,4 +1,4 @@
-"""PIE (RFC 8033) as a law of one's own: `aqmlab compare web.toml my_pie.py pie`."""
+"""PIE (RFC 8033) as a law of one's own: `aqmlab compare web-pi.toml my_pie.py pie`."""
 
 import aqmlab
 

@@ -1,6 +1,6 @@
 """RED as ns-2 has it (Floyd and Jacobson 1993) as a law of one's own.
 
-`aqmlab compare web.toml my_red.py "red dialect ns2"` has the same numbers twice.
+`aqmlab compare web-pi.toml my_red.py "red dialect ns2"` has the same numbers twice.
 """
 
 import math

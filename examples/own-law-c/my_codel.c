@@ -2,7 +2,7 @@
  * CoDel (RFC 8289) as a law of one's own, in C.
  *
  *   cc -O2 -ffp-contract=off -shared -fPIC -I "$(python -c 'import aqmlab; print(aqmlab.include())')" -o my_codel.so my_codel.c -lm
- *   aqmlab compare web.toml ./my_codel.so codel
+ *   aqmlab compare web-pi.toml ./my_codel.so codel
  */
 #include "aqmlab_law.h"
 #include <math.h>

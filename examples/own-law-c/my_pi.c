@@ -2,7 +2,7 @@
  * PI (Hollot, Misra, Towsley and Gong 2001) as a law of one's own, in C.
  *
  *   cc -O2 -ffp-contract=off -shared -fPIC -I "$(python -c 'import aqmlab; print(aqmlab.include())')" -o my_pi.so my_pi.c
- *   aqmlab compare web.toml ./my_pi.so pi
+ *   aqmlab compare web-pi.toml ./my_pi.so pi
  */
 #include "aqmlab_law.h"
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * functions init, change, enqueue, dequeue, a timer, reset and dump. Only the lines below "the two sides" know aqmlab.
  *
  *   cc -O2 -ffp-contract=off -shared -fPIC -I "$(python -c 'import aqmlab; print(aqmlab.include())')" -o my_pie.so my_pie.c
- *   aqmlab compare web.toml ./my_pie.so pie
+ *   aqmlab compare web-pi.toml ./my_pie.so pie
  *
  * What differs from a discipline of the kernel: the queue is the engine's, so that enqueue and dequeue decide and hold
  * nothing; probabilities are floating-point numbers; and random numbers come from the facts.

@@ -2,7 +2,7 @@
  * RED as ns-2 has it (Floyd and Jacobson 1993) as a law of one's own, in C.
  *
  *   cc -O2 -ffp-contract=off -shared -fPIC -I "$(python -c 'import aqmlab; print(aqmlab.include())')" -o my_red.so my_red.c -lm
- *   aqmlab compare web.toml ./my_red.so "red dialect ns2"
+ *   aqmlab compare web-pi.toml ./my_red.so "red dialect ns2"
  */
 #include "aqmlab_law.h"
 #include <float.h>

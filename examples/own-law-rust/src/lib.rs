@@ -1,7 +1,7 @@
 //! Half of the packets beyond a threshold are lost: a law of one's own in Rust.
 //!
 //! ```sh
-//! cargo build --release && aqmlab compare web.toml target/release/libmy_law.so pfifo
+//! cargo build --release && aqmlab compare web-pi.toml target/release/libmy_law.so pfifo
 //! ```
 
 use law::abi::{DROP, Facts, Kind, Law, PASS, Param, VERSION};

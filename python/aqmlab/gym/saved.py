@@ -52,7 +52,7 @@ class Policy:
 
     `Policy.of` makes it, `Policy.load` opens its file. `act` answers for an observation of its environment. `save`
     writes the file, which is a discipline wherever the file of a law is. In Python a policy itself is one too:
-    `aqmlab.compare("web.toml", policy, "pie")`, `aqmlab.run("web.toml", set={"link.qdisc": policy})`.
+    `aqmlab.compare("web-pi.toml", policy, "pie")`, `aqmlab.run("web-pi.toml", set={"link.qdisc": policy})`.
     """
 
     def __init__(self, content: bytes, where: str = "policy") -> None:

@@ -1,7 +1,7 @@
 """Grids of runs: a scenario, and axes along which it is changed.
 
 ```toml
-[scenario]                     # keys of a scenario file; or scenario = "web.toml"
+[scenario]                     # keys of a scenario file; or scenario = "web-pi.toml"
 [[grid]]
 name = "web"
 [grid.scenario]                # tables laid over the scenario, for this grid alone
@@ -190,7 +190,7 @@ def _scenario(given: Any, origin: str) -> Tree:
             raise BadInput(f"{origin}: scenario: {given!r}: is a comparison file; expected one without [[variant]]")
         return _rebased(source.tree, Path(given).parent, Path(origin).parent)
     if not isinstance(given, Mapping):
-        raise BadInput(f'{origin}: scenario: {shown(given)}expected a table [scenario], or a file as in "web.toml"')
+        raise BadInput(f'{origin}: scenario: {shown(given)}expected a table [scenario], or a file as in "web-pi.toml"')
     return scenario.in_tables(given)
 
 
