@@ -9,6 +9,7 @@ docs/disciplines/measured.json, from where `make docs` takes them into the pages
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 import sys
@@ -91,7 +92,9 @@ def figures_of(run: Run) -> dict[str, Any]:
     responses = run.exchanges.filter(pl.col("traffic") == 0)["response_time_s"].to_numpy()
     p50, p90 = statistics.quantiles(responses, [0.5, 0.9])
     stream = {"loss_ratio": round(run.summary["udp"]["loss_ratio"], 4)}
-    return {**phases, "web": {"p50_s": round(float(p50), 4), "p90_s": round(float(p90), 4)}, "stream": stream}
+    web = {"p50_s": round(float(p50), 4), "p90_s": round(float(p90), 4)}
+    today = datetime.date.today()
+    return {**phases, "web": web, "stream": stream, "seed": run.scenario["seed"], "date": f"{today:%-d %B %Y}"}
 
 
 def waits(rows: pl.DataFrame) -> float:

@@ -142,9 +142,13 @@ fn measured(discipline: &Row<Text>, figures: &Value) -> Result<String, String> {
     };
     let (half, most) = (quantile("p50_s")?, quantile("p90_s")?);
     let lost = three_digits(100.0 * of(name, "stream/loss_ratio")?);
+    let seed = of(name, "seed")?;
+    let date = figures.pointer(&format!("/{name}/date")).and_then(Value::as_str);
+    let date = date.ok_or_else(|| format!("measured.json has no {name}/date: make figures"))?;
     text += &format!(
         "\nHalf of the web users' exchanges took at most {half}, nine in ten at most {most}. The stream, a fifth of the link, lost \
-         {lost} %.\n\nMeasured by `make figures` on a link of 20 Mb/s: [the scenario](measured.toml). Waits are of all packets, the stream's too.\n"
+         {lost} %.\n\nMeasured by `make figures` on a link of 20 Mb/s: [the scenario](measured.toml). Waits are of all packets, the stream's too. \
+         One run, seed {seed}, of {date}: differences of a tenth between disciplines are within chance.\n"
     );
     Ok(text)
 }
