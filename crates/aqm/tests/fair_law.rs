@@ -9,7 +9,7 @@ use aqm::law::clock::Clock;
 use aqm::law::{Arrival, Departure, Law, Verdict};
 use aqm::param::{Length, Value, Values};
 use aqm::qdisc::fq_law;
-use aqm::registry::Site;
+use aqm::registry::{Row, Site};
 use aqm::{Backlog, Cause, Egress, Headers, Tap, registry};
 use base::{Ecn, Rate, Span, Stream, Time};
 use std::sync::{Arc, Mutex};
@@ -42,6 +42,15 @@ impl Tap<Parcel> for Losses {
 }
 
 impl Headers<Parcel> for Losses {}
+
+#[test]
+fn a_law_without_a_source_and_a_year_gets_none_that_are_not_its_own() {
+    let law = registry::rows().find(|row| row.name == "pie").expect("it is built in");
+    let of_a_user = fq_law::row(&Row { source: "".into(), year: 0, ..law.clone() });
+    assert_eq!((&*of_a_user.source, of_a_user.year), ("RFC 8290", 0));
+    let known = fq_law::row(law);
+    assert_eq!((&*known.source, known.year), (&*format!("RFC 8290; {}", law.source), 2018));
+}
 
 #[test]
 fn a_flow_within_its_share_neither_waits_nor_loses() {

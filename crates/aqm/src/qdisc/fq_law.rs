@@ -40,13 +40,17 @@ pub fn law_of(name: &str) -> Option<&str> {
 
 /// The row of a law under fair queueing.
 pub fn row(law: &Row<Text>) -> Row<Text> {
+    // A law of a user need say neither where it comes from nor when.
+    let source: Text =
+        if law.source.is_empty() { "RFC 8290".into() } else { format!("RFC 8290; {}", law.source).into() };
+    let year = if law.year == 0 { 0 } else { law.year.max(2018) };
     let doc = format!("Hashes flows to queues that take turns, new ones first, with {} on each.", law.name);
     Row {
         name: format!("{PREFIX}{}", law.name).into(),
         aliases: Vec::new(),
         doc: doc.into(),
-        source: format!("RFC 8290; {}", law.source).into(),
-        year: law.year.max(2018),
+        source,
+        year,
         gauges: fq_frame::GAUGES.iter().copied().map(Gauge::from).collect(),
         fixed: law.fixed.iter().cloned().chain([FRAME[0].name.into()]).collect(),
         params: law.params.iter().cloned().chain(FRAME.map(Param::from)).collect(),
