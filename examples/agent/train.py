@@ -1,6 +1,6 @@
 """Trains a small agent to signal congestion, and saves what it has learnt as a discipline.
 
-    pip install "aqmlab[gym]" stable-baselines3
+    pip install stable-baselines3
     python examples/agent/train.py policy.onnx
 
 The agent is PPO of stable-baselines3: two layers of 32, on one core. It learns on ten links, each with drop-tail's
