@@ -329,15 +329,15 @@ def declaration(content: bytes, path: Path) -> Declaration:
         raise BadInput(f"{path}:{error.lineno}: {error.msg}; expected Python") from None
     except (Exception, SystemExit) as error:
         raise BadInput(f"{path}: {interpreted.told(error)}; expected a file that can be imported") from None
-    own = [
-        vars(item)["__aqmlab_law__"]
-        for item in vars(module).values()
-        if "__aqmlab_law__" in getattr(item, "__dict__", ())
-    ]
-    found = list({id(item): item for item in own}.values())
+    own = {item: None for item in vars(module).values() if isinstance(item, type) and "__aqmlab_law__" in vars(item)}
+    # A law from which another one is derived is a part of that.
+    found = [one for one in own if not any(issubclass(other, one) for other in own if other is not one)]
     if len(found) != 1:
-        raise BadInput(f"{path}: declares {len(found)} laws; expected one class with @aqmlab.law or @aqmlab.discipline")
-    declared: Declaration = found[0]
+        raise BadInput(
+            f"{path}: declares {len(found)} laws; expected one class with @aqmlab.law or @aqmlab.discipline, and beside"
+            " it only those from which it is derived"
+        )
+    declared: Declaration = vars(found[0])["__aqmlab_law__"]
     return declared
 
 

@@ -53,9 +53,13 @@ def functions(declared: Declaration) -> dict[str, Any]:
     for word in declared.causes:
         _constant_on(kind, word, declared.number_of(word))
     facts, methods = _facts(), {}
-    shared = _scope(declared.methods, numba)
+    scopes: dict[int, dict[str, Any]] = {}
     for name, method in declared.methods.items():
-        methods[name] = numba.njit(error_model="python")(_within(method, shared))
+        # A method that is inherited may be of another file.
+        file = id(method.__globals__)
+        if file not in scopes:
+            scopes[file] = _scope(method.__globals__, numba)
+        methods[name] = numba.njit(error_model="python")(_within(method, scopes[file]))
         if name not in METHODS:
             _callable_on(kind, name, methods[name])
     made: dict[str, Any] = {"prepare": _prepare(declared, state, facts, methods.get("prepare"))}
@@ -264,11 +268,11 @@ def _constant_on(kind: Any, name: str, number: int) -> None:
     _numba().extending.overload_attribute(kind, name)(lambda self: lambda self: number)
 
 
-def _scope(methods: Mapping[str, Callable[..., Any]], numba: Any) -> dict[str, Any]:
+def _scope(file: Mapping[str, Any], numba: Any) -> dict[str, Any]:
     """What the file of a law has, its functions to be compiled where they are called."""
-    there = dict(next(iter(methods.values())).__globals__)
+    there = dict(file)
     for name, item in list(there.items()):
-        if inspect.isfunction(item) and item.__globals__ is next(iter(methods.values())).__globals__:
+        if inspect.isfunction(item) and item.__globals__ is file:
             there[name] = numba.njit(error_model="python")(_within(item, there))
     return there
 

@@ -1,7 +1,7 @@
 """`@aqmlab.law`: what a class says of a law. `holding` has what is said of a discipline.
 
 The class has parameters, plain numbers that are its state, and methods that the engine calls. Nothing is compiled or
-loaded here: a declaration is read when a scenario names its file.
+loaded here: a declaration is read when a scenario names its file. What a class inherits is its own as well.
 """
 
 import inspect
@@ -324,7 +324,7 @@ def declared_by(
         if one.kind not in kinds.values():
             raise BadInput(f"{where}.{word}: kind: {one.kind!r}: expected aqmlab.{', aqmlab.'.join(kinds)}")
         setattr(cls, word, found.number_of(word))
-    if not compiled and inspect.isfunction(made := cls.__dict__.get("__init__")) and not _takes(made, 1):
+    if not compiled and inspect.isfunction(made := inspect.getattr_static(cls, "__init__")) and not _takes(made, 1):
         raise BadInput(
             f"{place_of(made)}: {cls.__name__}.__init__{inspect.signature(made)}: expected (self), and parameters in "
             'the class, as in target = aqmlab.parameter("20ms", "What it is.")'
@@ -358,7 +358,13 @@ def _numbers(cls: type) -> dict[str, Any]:
 
 
 def _own(cls: type) -> dict[str, Any]:
-    return {key: item for key, item in vars(cls).items() if not key.startswith("__")}
+    """What a class has, with what it inherits: what stands in a class replaces what stands in one above it."""
+    found: dict[str, Any] = {}
+    for base in reversed(cls.__mro__[:-1]):
+        declared = vars(base).get("__aqmlab_law__")
+        # A class that is a law itself has the numbers of its causes in their place.
+        found |= vars(base) if declared is None else {**vars(base), **declared.causes}
+    return {key: item for key, item in found.items() if not key.startswith("__")}
 
 
 def _check(found: Declaration) -> None:
@@ -367,7 +373,8 @@ def _check(found: Declaration) -> None:
     if not any(name in found.methods for name in DECIDES):
         raise BadInput(f"{where}: expected a method {' or '.join(DECIDES)} that answers a verdict")
     for name, method in found.methods.items():
-        if name.startswith("on_") and name not in METHODS:
+        # A class of a library may have such methods for its own purposes.
+        if name.startswith("on_") and name not in METHODS and method.__module__ == found.cls.__module__:
             raise BadInput(
                 f"{place_of(method)}: {found.cls.__name__}.{name}: expected a method that the engine calls, which are "
                 f"{', '.join(METHODS)}, or a name that does not begin with on_"

@@ -19,6 +19,8 @@ def is_straight(declared: Declaration) -> bool:
     """Whether every call of the law ends, whatever its state and its facts are."""
     methods = {name: item for name, item in declared.methods.items() if isinstance(item, FunctionType)}
     scope = next(iter(methods.values())).__globals__
+    if any(method.__globals__ is not scope for method in methods.values()):  # inherited from another file
+        return False
     there = {**scope, **methods}
     calls: dict[str, set[str]] = {}
     left = set(methods)
