@@ -177,7 +177,9 @@ def lines_of(guide):
 def test_the_guide_can_be_followed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     guide = (ROOT / "docs/guide/laws.md").read_text()
-    written, careful = re.findall(r"^```python\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
+    written, derived, careful = re.findall(r"^```python\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
+    Path("quick.py").write_text(f"{written}\n\n{derived}")
+    assert cli.invoke(["explain", "quick.py"]) == 0
     Path("my_law.py").write_text(written)
     Path("careful.py").write_text(careful)
     lines = lines_of(guide.replace(" --set traffic.0.load=18.5mbit", ""))  # bulk flows, as below, have no load
@@ -196,7 +198,7 @@ def test_the_guide_can_be_followed(tmp_path, monkeypatch):
 def test_the_way_from_a_law_to_a_paper_can_be_followed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first, guide = ((ROOT / f"docs/guide/{name}.md").read_text() for name in ("laws", "from-law-to-paper"))
-    written, _ = re.findall(r"^```python\n(.*?)^```", first, re.DOTALL | re.MULTILINE)
+    written, *_ = re.findall(r"^```python\n(.*?)^```", first, re.DOTALL | re.MULTILINE)
     Path("my_law.py").write_text(written)
     (grid,) = re.findall(r"^```toml\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
     Path("grid.toml").write_text(grid)

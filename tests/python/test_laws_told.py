@@ -11,6 +11,7 @@ import aqmlab
 from agents import SCENARIO
 from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.gym import Link
+from aqmlab.laws import brought
 from own_laws import own, run
 
 pytestmark = pytest.mark.usefixtures("nothing_allowed")
@@ -167,6 +168,100 @@ def test_each_queue_has_containers_of_its_own(link, tmp_path):
     for _ in range(2):
         env.reset(seed=1)
         env.step([1.0])
+
+
+OBJECTS = '''
+import itertools
+
+import numpy
+
+import aqmlab
+
+
+class Average:
+    seen = 0
+
+
+class Slots:
+    __slots__ = ("seen",)
+
+    def __init__(self):
+        self.seen = 0
+
+
+@aqmlab.law(compiled=False)
+class Mine:
+    """Counts in objects that its class has."""
+
+    average, slots, numbers, dice = Average(), Slots(), itertools.count(1), numpy.random.default_rng(1)
+    seen = 0
+
+    def on_arrival(self, packet):
+        self.seen += 1
+        self.average.seen += 1
+        self.slots.seen += 1
+        assert self.seen == self.average.seen == self.slots.seen == next(self.numbers)
+        assert self.seen > 1 or self.dice.random() == numpy.random.default_rng(1).random()
+        return aqmlab.PASS
+'''
+
+
+def test_each_queue_has_objects_of_its_own(link, tmp_path):
+    (tmp_path / "objects.py").write_text(OBJECTS)
+    for kind in (str(tmp_path / "objects.py"), str(tmp_path / "fq_objects.py")):
+        found = aqmlab.run(link, set={"link.qdisc": kind, "link.reverse_qdisc": kind, "duration": "3s"})
+        assert found.summary["forward"]["offered_packets"] > 1000
+
+
+def test_what_cannot_be_copied_for_each_queue_is_named(link, tmp_path):
+    path = own(tmp_path, "self.lock", "(compiled=False)")
+    path.write_text(path.read_text().replace("seen = 0", "seen = 0\n    table = []\n    lock = (threading.Lock(),)"))
+    path.write_text(path.read_text().replace("import aqmlab\n", "import threading\n\nimport aqmlab\n"))
+    assert run(link, str(path), duration="3s").summary["forward"]["offered_packets"] > 1000
+    path.write_text(path.read_text().replace("(threading.Lock(),)", "open('/dev/null')"))
+    said = r"TypeError: lock: a TextIOWrapper in the class cannot be copied for each queue \(.*expected it in __init__"
+    with pytest.raises(Misbehaved, match=said):
+        run(link, str(path), duration="3s")
+
+
+@pytest.mark.parametrize(
+    ("made", "is_refused"),
+    [
+        ("Heap()", True),
+        ("itertools.count()", True),
+        ("random.Random(1)", True),
+        ("numpy.random.default_rng(1)", True),
+        ("Frozen(1)", False),
+        ("Colour.RED", False),
+        ("numpy.exp", False),
+        ("logging.getLogger('mine')", False),
+        ("functools.partial(max, 1)", False),
+        ("functools.cached_property(len)", False),
+        ("staticmethod(len)", False),
+        ("pathlib.Path('x')", False),
+        ("fractions.Fraction(1, 2)", False),
+        ("re.compile('x')", False),
+        ("Heap", False),
+        ("(Heap(),)", False),
+        ("math", False),
+    ],
+)
+def test_a_discipline_has_no_object_in_its_class_that_can_be_changed(tmp_path, made, is_refused):
+    path = keeping(tmp_path, "discipline")
+    modules = "dataclasses enum fractions functools itertools logging math numpy pathlib random re"
+    names = "\n".join(f"import {name}" for name in modules.split())
+    kinds = "class Heap:\n    pass\n\n\nclass Colour(enum.Enum):\n    RED = 1\n\n\n"
+    frozen = "@dataclasses.dataclass(frozen=True)\nclass Frozen:\n    one: int\n"
+    path.write_text(
+        path.read_text()
+        .replace("import aqmlab\n", f"{names}\nimport aqmlab\n\n\n{kinds}{frozen}")
+        .replace("    share =", f"    held = {made}\n    share =")
+    )
+    if is_refused:
+        with pytest.raises(BadInput, match=r"Mine.held: a \w+ in the class is shared by all queues; expected it in __"):
+            brought.of_file(path)
+    else:
+        assert brought.of_file(path).name == "mine"
 
 
 LARGE = """

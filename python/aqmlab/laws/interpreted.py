@@ -2,6 +2,7 @@
 
 import copy
 import ctypes
+import dataclasses
 import platform
 import re
 import time
@@ -10,9 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from numbers import Real
-from pathlib import Path
-from types import MappingProxyType
+from enum import Enum
+from functools import partial
+from numbers import Number, Real
+from pathlib import Path, PurePath
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from aqmlab.errors import Misbehaved
@@ -21,6 +24,8 @@ from aqmlab.laws.declared import DECIDES, METHODS, Declaration
 from aqmlab.laws.table import CALL, FAILED, Facts, offset
 
 _OURS = str(Path(__file__).parent)
+_FIXED = (type, ModuleType, Enum, Number, str, bytes, tuple, frozenset, PurePath, partial)
+"""Kinds of objects that no method changes, though some have attributes."""
 
 
 @dataclass
@@ -179,19 +184,36 @@ def begun_of(cls: Any) -> Any:
 
 
 def containers(cls: type) -> dict[str, Any]:
-    """Lists, tables and the like in a class, also in one that it stands on, that can be changed."""
+    """Lists, tables and other objects in a class, also in one that it stands on, that can be changed."""
     found = {name: item for base in reversed(cls.__mro__[:-1]) for name, item in vars(base).items()}
     return {name: item for name, item in found.items() if not name.startswith("__") and _can_change(item)}
 
 
 def _can_change(item: Any) -> bool:
-    """Whether a method can change what stands in a class, as a list or an array, but no tuple."""
-    is_array_to_read = getattr(getattr(item, "flags", None), "writeable", True) is False
-    return type(item).__hash__ is None and not is_array_to_read and not isinstance(item, MappingProxyType)
+    """Whether a method can change what stands in a class, as a list, an array or an object, but no tuple."""
+    kind: Any = type(item)
+    if kind.__hash__ is None:
+        is_array_to_read = getattr(getattr(item, "flags", None), "writeable", True) is False
+        return not is_array_to_read and not isinstance(item, MappingProxyType)
+    is_frozen = dataclasses.is_dataclass(item) and kind.__dataclass_params__.frozen
+    # What has __get__ is asked for it and not stored: a method, a property.
+    if isinstance(item, _FIXED) or is_frozen or hasattr(kind, "__get__"):
+        return False
+    has_attributes = hasattr(item, "__dict__") or any(vars(base).get("__slots__") for base in kind.__mro__)
+    goes_on = hasattr(kind, "__next__") or kind.__module__.startswith("numpy.random")
+    return (has_attributes or goes_on) and not _is_the_only_one(item)
+
+
+def _is_the_only_one(item: Any) -> bool:
+    """Whether a copy of an object is the object, as of a function of a library or a fraction."""
+    try:
+        return copy.copy(item) is item
+    except Exception:  # there is no copy of an open file
+        return False
 
 
 class _Own:
-    """In the place of a container in a class: a law has copies of all of them when it first asks for one.
+    """In the place of an object in a class: a law has copies of all of them when it first asks for one.
 
     Many queues of fair queueing see no packet, and have none.
     """
@@ -203,14 +225,33 @@ class _Own:
         if law is None:
             return self._all_of_them[self._name]
         # What refers to another of them refers to the law's own.
-        for name, item in copy.deepcopy(self._all_of_them).items():
+        for name, item in self._copies().items():
             if name not in vars(law):
                 setattr(law, name, item)
         return vars(law)[self._name]
 
+    def _copies(self) -> dict[str, Any]:
+        try:
+            return copy.deepcopy(dict(self._all_of_them))
+        except Exception as error:
+            alone = {name: item for name, item in self._all_of_them.items() if not _has_a_copy(item)}
+            name, item = next(iter((alone or self._all_of_them).items()))
+            raise TypeError(
+                f"{name}: a {type(item).__name__} in the class cannot be copied for each queue ({error}); expected it "
+                f"in __init__(self), as in self.{name} = ..., or outside of the class for all queues to share"
+            ) from None
+
+
+def _has_a_copy(item: Any) -> bool:
+    try:
+        copy.deepcopy(item)
+    except Exception:
+        return False
+    return True
+
 
 def _give_each_its_own(cls: type) -> None:
-    """Lets each queue have containers of its own, which begin as those in the class."""
+    """Lets each queue have objects of its own, which begin as those in the class."""
     found = containers(cls)
     for name in found:
         setattr(cls, name, _Own(name, found))
