@@ -46,6 +46,19 @@ def test_what_cannot_be_compiled_is_refused_with_its_line(link, tmp_path, body, 
         run(link, str(own(tmp_path, body)))
 
 
+@pytest.mark.parametrize(("decorator", "calls"), [("", "put"), ("", "hand_on"), ("@numba.njit\n", "put")])
+def test_a_fraction_that_a_function_puts_into_a_whole_field_is_refused_with_its_line(tmp_path, decorator, calls):
+    path = own(tmp_path, f"{calls}(self, packet.backlog_packets / 2)")
+    put = f"{decorator}def put(law, value):\n    law.seen = value\n\n\n"
+    hand_on = "def hand_on(law, value):\n    put(law, value)\n"
+    path.write_text(path.read_text().replace("import aqmlab\n", f"import aqmlab\nimport numba\n\n{put}{hand_on}"))
+    line = path.read_text()[: path.read_text().index("law.seen")].count("\n") + 1
+    with pytest.raises(BadInput, match=rf"mine.py:{line}: Mine.seen begins as 0 and is given a fraction; expected it"):
+        brought.of_file(path)
+    path.write_text(path.read_text().replace("= value", "= int(value)"))
+    assert brought.of_file(path).how == "compiled"
+
+
 def test_a_way_without_a_return_is_refused(link, tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(COUNTS.format(body="pass", how="").replace("return aqmlab", "if self.seen: return aqmlab", 1))

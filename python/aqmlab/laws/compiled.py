@@ -70,8 +70,9 @@ def functions(declared: Declaration) -> dict[str, Any]:
                 made[name] = call(methods[name], state, facts)
             if name in DECIDES:
                 _check_answer(declared, name, methods[name])
-    for name, method in methods.items():
-        _check_fractions(declared, name, method, kind)
+    called = [item for scope in scopes.values() for item in scope.values() if numba.extending.is_jitted(item)]
+    for function in (*methods.values(), *called):
+        _check_fractions(declared, function, kind)
     return made
 
 
@@ -103,11 +104,14 @@ def _check_answer(declared: Declaration, name: str, method: Any) -> None:
                 )
 
 
-def _check_fractions(declared: Declaration, name: str, method: Any, kind: Any) -> None:
-    """Refuses a fraction that is put into a field of whole numbers, where it would lose what lies behind the point."""
+def _check_fractions(declared: Declaration, function: Any, kind: Any) -> None:
+    """Refuses a fraction that is put into a field of whole numbers, where it would lose what lies behind the point.
+
+    `function` is a method, or another function of the file, to which the law may have been handed.
+    """
     from numba.core import ir
 
-    for one in method.overloads.values():
+    for one in function.overloads.values():
         known = one.type_annotation
         for step in (step for block in known.blocks.values() for step in block.body):
             if not isinstance(step, ir.SetAttr) or not isinstance(known.typemap[step.target.name], kind):
@@ -115,7 +119,7 @@ def _check_fractions(declared: Declaration, name: str, method: Any, kind: Any) -
             given = known.typemap[step.value.name]
             if declared.is_integer(step.attr) and isinstance(given, _numba().types.Float):
                 begins = "a whole number" if step.attr in declared.parameters else declared.state[step.attr]
-                file, law = declared.methods[name].__code__.co_filename, declared.cls.__name__
+                file, law = function.py_func.__code__.co_filename, declared.cls.__name__
                 raise BadInput(
                     f"{file}:{step.loc.line}: {law}.{step.attr} begins as {begins} and is given a fraction; expected "
                     f"it to begin as a fraction, as in {step.attr} = 0.0, or to be given a whole number, as by int()"
