@@ -40,6 +40,7 @@ NO_SOURCES = {
     "errors.py",
     "files.py",
     "forks.py",
+    "laws/imported.py",
     "laws/patience.py",
     "progress.py",
     "runs/runner.py",

@@ -22,7 +22,7 @@ from typing import Any, ParamSpec, TypeVar
 from aqmlab import arguments, engine, files, links
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput
-from aqmlab.laws import aside, compiled, forms, holding, interpreted, patience, policy, table
+from aqmlab.laws import aside, compiled, forms, holding, imported, interpreted, patience, policy, table
 from aqmlab.laws.declared import Declaration
 from aqmlab.laws.forms import ENDINGS, is_file
 from aqmlab.laws.straight import is_straight
@@ -46,6 +46,8 @@ class Brought:
     """Its rows in the registry: alone and, of a law, under fair queueing."""
     runs_apart: bool
     """Whether its runs need a process of their own: it could end this one, never end, or hold up the interpreter."""
+    modules: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Modules of the user's own that its file imports, with their digests."""
 
     @property
     def name(self) -> str:
@@ -57,7 +59,7 @@ class Brought:
         """A `law`, or a `discipline`, which holds packets."""
         return str(self.rows[0]["kind"])
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> dict[str, Any]:
         """For a manifest."""
         return {
             "name": self.name,
@@ -65,6 +67,7 @@ class Brought:
             "sha256": self.sha256,
             "how": self.how,
             "built_with": self.built_with,
+            **({"modules": dict(self.modules)} if self.modules else {}),
         }
 
 
@@ -164,6 +167,7 @@ def of(tree: Tree) -> list[Brought]:
 
 def bring(tree: Tree, origin: str, is_own: bool = False) -> None:
     """Brings the laws that a scenario names and that may run; the engine complains of the others."""
+    _forget_changed()
     for one in named_in(tree):
         stated = str(one.get("sha256")) if isinstance(one, Mapping) else None
         name = str(one.get("file")) if isinstance(one, Mapping) else str(one)
@@ -262,8 +266,10 @@ def of_file(path: Path) -> Brought:
         raise BadInput(f"{path}: is no law; expected a file whose name ends in {', '.join(ENDINGS)}")
     content = files.content(path, files.LAW)
     sha256 = hashlib.sha256(content).hexdigest()
+    _forget_changed()
     if sha256 in _BROUGHT and _PLACES.get(str(path)) == sha256:
         return _BROUGHT[sha256]
+    modules: Mapping[str, str] = {}
     if path.suffix == ".so":
         how, apart, said = LIBRARY, True, _library(content, path, sha256)
     elif path.suffix == policy.ENDING:
@@ -271,10 +277,20 @@ def of_file(path: Path) -> Brought:
         said["built_with"] = policy.built_with()
     else:
         how, apart, said = _python(declaration(content, path), path, sha256)
+        modules = imported.modules_of(content)
     _BROUGHT.pop(sha256, None)
-    found = _BROUGHT[sha256] = Brought(path, sha256, how, str(said["built_with"]), tuple(said["disciplines"]), apart)
+    found = _BROUGHT[sha256] = Brought(
+        path, sha256, how, str(said["built_with"]), tuple(said["disciplines"]), apart, modules
+    )
     _PLACES[str(path)] = sha256
     return found
+
+
+def _forget_changed() -> None:
+    """Forgets laws that import modules, if any of these has changed since."""
+    if imported.forget_changed():
+        for sha256 in [sha256 for sha256, law in _BROUGHT.items() if law.modules]:
+            del _BROUGHT[sha256]
 
 
 def as_it_is(law: Brought) -> Brought:
@@ -390,9 +406,17 @@ def runs_apart(resolved: Resolved) -> bool:
     return any(found.runs_apart for found in of(resolved.scenario))
 
 
+def modules_sha256(tree: Tree) -> str:
+    """A digest of the modules that the laws of a resolved scenario import; an empty one if they import none."""
+    return imported.together({f"{law.sha256} {name}": own for law in of(tree) for name, own in law.modules.items()})
+
+
 def handed_on(tree: Tree) -> list[dict[str, str]]:
     """What a process of its own needs to bring the laws of a resolved scenario."""
-    return [{"path": str(found.path.resolve()), "sha256": found.sha256} for found in of(tree)]
+    return [
+        {"path": str(found.path.resolve()), "sha256": found.sha256, "modules": imported.together(found.modules)}
+        for found in of(tree)
+    ]
 
 
 def take_over(handed: Iterable[Mapping[str, str]]) -> None:
@@ -401,3 +425,5 @@ def take_over(handed: Iterable[Mapping[str, str]]) -> None:
         found = of_file(Path(one["path"]))
         if found.sha256 != one["sha256"]:
             raise BadInput(f"{one['path']}: has changed while runs were under way; start again")
+        if imported.together(found.modules) != one["modules"]:
+            raise BadInput(f"{one['path']}: imports what has changed while runs were under way; start again")

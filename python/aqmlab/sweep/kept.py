@@ -1,7 +1,8 @@
 """Runs that were made once and need not be made again: the cache of condensed runs.
 
-A run is known by its resolved scenario (its seed is in it), the compiled engine, and the Python that checks and
-condenses what the engine leaves, so that what was built or written anew never answers with what an older one found.
+A run is known by its resolved scenario (its seed is in it), the modules that its laws import, the compiled engine, and
+the Python that checks and condenses what the engine leaves, so that what was built or written anew never answers with
+what an older one found.
 Folders appear whole or not at all, and two processes may write the same one at once.
 """
 
@@ -27,9 +28,10 @@ UNUSED_S = 90 * 24 * 3600.0
 """Age at which a run that nobody asked for since is removed: mostly those of engines that are no more."""
 
 
-def key_of(scenario_digest: str) -> str:
-    """What a run is known by."""
-    return digest({"scenario": scenario_digest, "made by": maker(), "format": FORMAT})
+def key_of(scenario_digest: str, modules: str = "") -> str:
+    """What a run is known by; `modules` is a digest of what its laws import, if they do."""
+    own = {"modules": modules} if modules else {}
+    return digest({"scenario": scenario_digest, "made by": maker(), "format": FORMAT, **own})
 
 
 ATTEMPTS = 5

@@ -13,6 +13,7 @@ from aqmlab import doubts, engine, reference, scenario, shaping, toml_text
 from aqmlab.engine import KeptFile, Need, Resolved
 from aqmlab.errors import BadInput, Interrupted, doubt
 from aqmlab.json_files import Json
+from aqmlab.laws import brought
 from aqmlab.progress import NOTHING, Foreseen, Monitor, Silent, Size
 from aqmlab.runs import planning, runner
 from aqmlab.runs.calibration import Calibration, cache_folder
@@ -46,6 +47,8 @@ class Task:
     """Whether its link is to be uncongested."""
     memory: tuple[Need, ...] = ()
     """What it will need."""
+    modules: str = ""
+    """A digest of what its laws import."""
 
     @property
     def name(self) -> str:
@@ -203,14 +206,14 @@ def _tasks(
     if found:
         first = engine.resolve(toml_text.dumps(tree), resolved.origin)
     notes = tuple({key: item for key, item in each.as_dict().items() if key != "cached"} for each in found)
-    tasks = []
+    tasks, modules = [], brought.modules_sha256(first.scenario)
     for seed in seeds:
         # What is resolved resolves to itself.
         is_first = seed == first.scenario["seed"]
         final = first if is_first else engine.resolve(first.toml, resolved.origin, [("seed", str(seed))])
         tasks.append(
             Task(
-                key=key_of(final.digest),
+                key=key_of(final.digest, modules),
                 point=point.name,
                 label=f"{point.name}, seed {seed}" if len(seeds) > 1 or point.calibrate == EACH_SEED else point.name,
                 seed=seed,
@@ -222,6 +225,7 @@ def _tasks(
                 files=final.files,
                 is_reference=point.uncongested,
                 memory=final.memory,
+                modules=modules,
             )
         )
     return tasks

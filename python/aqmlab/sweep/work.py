@@ -41,6 +41,9 @@ def do(task: Task, tell: Tell = lambda _: None, within: Path | None = None, most
             f"{task.name}: its scenario has another digest here ({resolved.digest[:12]}, not {task.digest[:12]}); "
             f"expected the same version of aqmlab everywhere, and the same files"
         )
+    if brought.modules_sha256(resolved.scenario) != task.modules:
+        laws = brought.said(brought.of(resolved.scenario))
+        raise AqmlabError(f"{task.name}: {laws} imports other modules here; expected the same files everywhere")
     forget_peak()
     watchdog = Watchdog(task.name)
 
