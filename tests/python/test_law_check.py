@@ -1,6 +1,7 @@
 """`aqmlab check`: laws that keep their promises pass, of others it says what is wrong. Needs the compiled engine."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ def checked(path: Path, capsys) -> tuple[int, dict]:
 def test_laws_that_keep_their_promises_pass_the_check(name, capsys):
     code, found = checked(ROOT / f"examples/laws/my_{name}.py", capsys)
     assert (code, found["problem"], found["how"]) == (0, "", "compiled")
-    assert found["kept"][-1] == "compiled it decides as in the interpreter, packet by packet"
+    same = "compiled it decides as in the interpreter, packet by packet, and has the same in its fields"
+    assert found["kept"][-1] == same
     assert "packets are conserved" in found["kept"][0] and found["decision_ns"] < 1000
     # PI's probability comes down by b - a a tick: after the traces of the slow link a minute is too short for that.
     assert [line.partition(" found an empty queue")[1] != "" for line in found["remarks"]] == [True] * (name == "pi")
@@ -82,6 +84,47 @@ def test_the_check_finds_a_law_that_decides_otherwise_compiled(tmp_path, capsys)
     body = "self.seen = 3 * self.seen + 1; return aqmlab.DROP if self.seen < 0 else aqmlab.PASS"
     code, found = checked(own(tmp_path, body, "(marks=False)"), capsys)
     assert code == 1 and "does otherwise compiled than as it is written" in found["problem"]
+
+
+@pytest.mark.parametrize(
+    ("body", "differs"),
+    [
+        (
+            "self.x = 0.1 * packet.now_ns ** 3 / 1e25; self.x = (self.x + 0.3) ** 3",
+            r"^x is [\d.]+ compiled and [\d.]+ as ",
+        ),
+        (
+            "self.x = math.hypot(0.1 * packet.backlog_packets, 0.7)",
+            r" as it is written, after on_arrival, with a link of ",
+        ),
+        (
+            "self.y = (packet.now_ns + 2**53) / 3; self.x = 0.1 * self.y ** 2",
+            ": runs may differ, though no decision did",
+        ),
+        ("self.x = 0.0 * -packet.size; self.y = 1e308 * 10 * 0", ""),
+        ("self.x = 3.0 ** -packet.ecn", ""),
+    ],
+)
+def test_the_check_names_the_first_field_that_is_otherwise_compiled(tmp_path, capsys, body, differs):
+    path = own(tmp_path, body, "(marks=False)")
+    text = path.read_text().replace("seen = 0", "seen = 0\n    x = 0.5\n    y = 0.5")
+    path.write_text(text.replace("import aqmlab\n", "import math\n\nimport aqmlab\n"))
+    code, found = checked(path, capsys)
+    assert (code, found["problem"]) == (0, "")
+    assert found["kept"][-1].endswith("has the same in its fields") == (differs == "")
+    said = [remark for remark in found["remarks"] if "compiled" in remark]
+    assert (len(said) == 1 and re.search(differs, said[0])) if differs else not said, found["remarks"]
+
+
+def test_the_check_names_the_field_for_which_a_compiled_law_decides_otherwise(tmp_path, capsys):
+    path = own(tmp_path, "self.mean += 2 ** -self.shift * (packet.backlog_packets - self.mean)", "(marks=False)")
+    text = path.read_text().replace("self.seen % self.every == 0", "self.mean > 30")
+    path.write_text(text.replace("seen = 0", 'seen = 0\n    mean = 0.0\n    shift = aqmlab.parameter(3, "Weight.")'))
+    code, found = checked(path, capsys)
+    said = (
+        r"compiled than as it is written, with a link of .*; mean is 0.0 compiled and 0.125 as it is written, after on_"
+    )
+    assert code == 1 and re.search(said, found["problem"]), found["problem"]
 
 
 def test_the_check_remarks_what_may_not_be_meant(tmp_path, capsys):

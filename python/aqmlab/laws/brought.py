@@ -26,6 +26,7 @@ from aqmlab.laws import aside, compiled, forms, holding, imported, interpreted, 
 from aqmlab.laws.declared import Declaration
 from aqmlab.laws.forms import ENDINGS, is_file
 from aqmlab.laws.straight import is_straight
+from aqmlab.laws.watched import Watched
 
 EXPORTS = "a shared library that exports aqmlab_law_table or aqmlab_discipline_table"
 QUEUES = ("qdisc", "reverse_qdisc")
@@ -293,22 +294,38 @@ def _forget_changed() -> None:
             del _BROUGHT[sha256]
 
 
-def as_it_is(law: Brought) -> Brought:
+def as_it_is(law: Brought, seen: Watched | None = None) -> Brought:
     """Brings a compiled law once more, under another name, as one that runs in the interpreter."""
+    return _once_more(law, INTERPRETED, seen)
+
+
+def as_compiled(law: Brought, seen: Watched) -> Brought:
+    """Brings a compiled law once more, under another name, as one whose fields are seen after each call."""
+    return _once_more(law, COMPILED, seen)
+
+
+def _once_more(law: Brought, how: str, seen: Watched | None) -> Brought:
     declared = declaration(files.content(law.path, files.LAW), law.path)
-    twin = dataclasses.replace(declared, name=f"{declared.name}_{INTERPRETED}", compiled=False)
-    sha256 = hashlib.sha256(f"{law.sha256} {INTERPRETED}".encode()).hexdigest()
-    how, apart, said = _python(twin, law.path, sha256)
+    twin = dataclasses.replace(declared, name=f"{declared.name}_{how}", compiled=how == COMPILED)
+    sha256 = hashlib.sha256(f"{law.sha256} {how}{'' if seen is None else ' watched'}".encode()).hexdigest()
+    how, apart, said = _python(twin, law.path, sha256, seen)
     found = _BROUGHT[sha256] = Brought(
         law.path, sha256, how, str(said["built_with"]), tuple(said["disciplines"]), apart
     )
     return found
 
 
-def _python(declared: Declaration, path: Path, sha256: str) -> tuple[str, bool, dict[str, Any]]:
+def _python(
+    declared: Declaration, path: Path, sha256: str, seen: Watched | None = None
+) -> tuple[str, bool, dict[str, Any]]:
     """Brings what a file of Python declares: how, whether its runs need a process of their own, the engine's answer."""
     how, kind = (COMPILED, compiled) if declared.compiled else (INTERPRETED, interpreted)
-    functions = (holding if declared.holds else kind).functions(declared)
+    shown = declared
+    if seen is not None and not declared.compiled:  # there fields are in an object, and those that are drawn in a state
+        shown = dataclasses.replace(declared, gauges=dict.fromkeys(declared.fields, ""))
+    functions = (holding if declared.holds else kind).functions(shown)
+    if seen is not None:
+        functions = seen.watch(declared, functions)
     at = table.address_of(declared, functions, kind.built_with())
     bring = engine.bring_discipline if declared.holds else engine.bring_table
     return how, not (declared.compiled and is_straight(declared)), bring(at, path, sha256)
