@@ -223,3 +223,12 @@ def test_tc_says_that_linux_has_no_such_law(here, capsys, name):
     if name != "fq_mine.py":
         assert cli.invoke(["tc", name]) == 2
         assert capsys.readouterr().err == f"aqmlab: {name}: {NO_LINE}; expected a scenario in TOML\n"
+
+
+def test_each_of_two_laws_of_one_name_has_its_own_cost(link, tmp_path):
+    forward = own(tmp_path, how="(compiled=False)", name="forward.py")
+    back = own(tmp_path, "self.every += 0", "(compiled=False)", "back.py")
+    found = aqmlab.run(link, set={"link.qdisc": str(forward), "link.reverse_qdisc": str(back), "duration": "3s"})
+    calls = {law["file"].partition("-")[2]: law["cost"]["calls"] for law in found.manifest["laws"]}
+    assert calls["forward.py"] != calls["back.py"] > 100
+    assert found.manifest["findings"][0].count(f"{sum(calls.values()):,} calls") == 1, found.manifest["findings"]

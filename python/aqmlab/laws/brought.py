@@ -323,7 +323,10 @@ def _python(
     shown = declared
     if seen is not None and not declared.compiled:  # there fields are in an object, and those that are drawn in a state
         shown = dataclasses.replace(declared, gauges=dict.fromkeys(declared.fields, ""))
-    functions = (holding if declared.holds else kind).functions(shown)
+    if declared.compiled:
+        functions = compiled.functions(declared)
+    else:
+        functions = (holding if declared.holds else interpreted).functions(shown, sha256)
     if seen is not None:
         functions = seen.watch(declared, functions)
     at = table.address_of(declared, functions, kind.built_with())

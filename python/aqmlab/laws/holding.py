@@ -192,9 +192,9 @@ class Queue:
         return self._own(said)
 
 
-def functions(declared: Declaration) -> dict[str, Any]:
-    """The functions of a discipline, as ctypes has them."""
-    cost = interpreted.COSTS[declared.name] = interpreted.Cost()
+def functions(declared: Declaration, sha256: str) -> dict[str, Any]:
+    """The functions of a discipline, as ctypes has them; `sha256` is the digest of its file."""
+    cost = interpreted.COSTS[sha256] = interpreted.Cost()
     made: dict[int, tuple[Any, list[tuple[str, Any, Any]]]] = {}
     queues: dict[int, Queue] = {}
     clock = time.perf_counter_ns

@@ -37,7 +37,7 @@ class Cost:
 
 
 COSTS: dict[str, Cost] = {}
-"""By the name of the law."""
+"""By the digest of the law's file: several may be called alike."""
 
 FAILURES: dict[str, str] = {}
 """What a law raised last, by its name, in one line."""
@@ -108,9 +108,9 @@ def built_with() -> str:
     return f"Python {platform.python_version()}"
 
 
-def functions(declared: Declaration) -> dict[str, Any]:
-    """The functions of a law, as ctypes has them."""
-    cost = COSTS[declared.name] = Cost()
+def functions(declared: Declaration, sha256: str) -> dict[str, Any]:
+    """The functions of a law, as ctypes has them; `sha256` is the digest of its file."""
+    cost = COSTS[sha256] = Cost()
     # Of each state its law, and its gauges as they stand in it; of each address the facts that stand there.
     laws: dict[int, tuple[Any, list[tuple[str, Any, Any]]]] = {}
     views: dict[int, Facts] = {}

@@ -324,7 +324,7 @@ def _laws(resolved: Resolved, costs: Json) -> list[Json]:
     """The laws that are not built in: what they are, how they were made and, where interpreted, what that took."""
     kept = {one.sha256: one.file for one in resolved.files}
     return [
-        {**law.as_dict(), "file": kept.get(law.sha256), **({"cost": costs[law.name]} if law.name in costs else {})}
+        {**law.as_dict(), "file": kept.get(law.sha256), **({"cost": costs[law.sha256]} if law.sha256 in costs else {})}
         for law in brought.of(resolved.scenario)
     ]
 

@@ -89,7 +89,7 @@ def serve(connection: "Connection[Any, Any]") -> None:
         resolved = engine.resolve(toml, origin)
         connection.send((READY,))
         summary = engine.simulate(resolved, Path(directory), lambda tick: connection.send((TICK, dict(tick))))
-        costs = {name: {"calls": cost.calls, "s": cost.ns / 1e9} for name, cost in interpreted.COSTS.items()}
+        costs = {sha256: {"calls": cost.calls, "s": cost.ns / 1e9} for sha256, cost in interpreted.COSTS.items()}
         connection.send((DONE, {**summary, "laws": costs} if costs else summary))
     except AqmlabError as error:
         raised = interpreted.raised_by(str(error))
