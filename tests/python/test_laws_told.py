@@ -1,6 +1,7 @@
 """What laws in the interpreter are told, when, and what each queue keeps for itself. Needs the compiled engine."""
 
 import gc
+import json
 import sys
 import weakref
 from pathlib import Path
@@ -9,10 +10,11 @@ import pytest
 
 import aqmlab
 from agents import SCENARIO
+from aqmlab import cli
 from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.gym import Link
 from aqmlab.laws import brought
-from own_laws import own, run
+from own_laws import library, own, run
 
 pytestmark = pytest.mark.usefixtures("nothing_allowed")
 
@@ -340,3 +342,25 @@ def test_ticks_are_a_nanosecond_apart_or_more(link, tmp_path):
         run(link, str(ticking(tmp_path, '"2000000000hz", high="1e12hz"')))
     with pytest.raises(BadInput, match=r"mine: often: the default is 0 ns: expected a time .* from 1e-9 to 1000 s"):
         run(link, str(ticking(tmp_path, '"0ms"')))
+
+
+@pytest.mark.parametrize("how", ["compiled", "interpreted", "library"])
+def test_what_a_law_prints_goes_to_standard_error(link, tmp_path, capfd, how):
+    if how == "library":
+        code = tmp_path / "mine.c"
+        code.write_text(
+            '#include <stdio.h>\n#include "aqmlab_law.h"\n'
+            "static int32_t arrival(void *s, const struct aqmlab_facts *f)\n"
+            '{ printf("size %d\\n", (int)f->size); return s == NULL; }\n'
+            'static const struct aqmlab_law law = {.version = AQMLAB_LAW_VERSION, .name = "mine", .state_bytes = 8,\n'
+            ".tick_param = -1, .on_arrival = arrival};\n"
+            "const struct aqmlab_law *aqmlab_law_table(void) { return &law; }\n"
+        )
+        path = library("mine", tmp_path, source=code)
+    else:
+        path = own(tmp_path, "print('size', packet.size)", "" if how == "compiled" else "(compiled=False)")
+    words = ["run", str(link), "--set", f"link.qdisc={path}", "--set", "duration=3s", "--json"]
+    assert cli.invoke(words) == 0
+    shown, said = capfd.readouterr()
+    forward = json.loads(shown)["forward"]
+    assert said.count("size 1500\n") > 1000 and said.count("size ") >= forward["offered_packets"] > 1000

@@ -1,5 +1,7 @@
 """Whether the code of a compiled law surely ends: it has no loop, calls nothing of its own in a circle, indexes
 nothing, and uses nothing from elsewhere but `math`. Such a law can neither hold up a run nor break the process.
+
+A law that prints counts as none: a process of its own keeps what it prints apart from the answer of a command.
 """
 
 import dis
@@ -48,7 +50,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _is_plain(code: CodeType) -> bool:
-    if code.co_freevars:
+    if code.co_freevars or "print" in code.co_names:
         return False
     steps = [step for one in _codes(code) for step in dis.get_instructions(one)]
     return not any(

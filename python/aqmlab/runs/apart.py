@@ -4,6 +4,8 @@ The process is told what to do through a pipe and tells how far it is through th
 names the law, and what has finished before stays.
 """
 
+import contextlib
+import ctypes
 import signal
 import sys
 import time
@@ -29,6 +31,9 @@ SILENCE_S = 60.0
 """Time without a sign of life after which a law is taken not to end: a run whose laws are compiled speaks ten
 times a second."""
 
+_LINE_BUFFERED = 1
+"""`_IOLBF` of `stdio.h`."""
+
 LOOK_S = 0.1
 """How often the one who waits is asked whether it still does, when nothing is heard."""
 
@@ -37,7 +42,7 @@ def simulate(resolved: Resolved, directory: Path, progress: Callable[[Mapping[st
     """As `engine.simulate`; what interpreted laws took is in the answer's `laws`."""
     ours, its = Pipe()
     try:
-        process = starter.python(PROGRAM, [str(its.fileno())], [its.fileno()], starter.environment())
+        process = starter.python(PROGRAM, [str(its.fileno())], [its.fileno()], starter.environment(), prints=True)
     except OSError as error:
         raise CannotRun(f"a process for the run cannot be started: {error}") from None
     finally:
@@ -97,6 +102,15 @@ def serve(connection: "Connection[Any, Any]") -> None:
         connection.send((REFUSED, kind, "; ".join([str(error), *raised])))
 
 
+def _print_in_lines() -> None:
+    """What a law prints is seen at once, line by line: this process is ended when its run is over."""
+    sys.stdout = sys.stderr
+    with contextlib.suppress(AttributeError, ValueError):  # a C library that calls it otherwise
+        library = ctypes.CDLL(None)
+        library.setvbuf(ctypes.c_void_p.in_dll(library, "stdout"), None, _LINE_BUFFERED, 0)
+
+
 def main() -> None:
     """Serves the connection whose file descriptor is the argument."""
+    _print_in_lines()
     serve(Connection(int(sys.argv[1])))

@@ -27,21 +27,39 @@ ONE_THREAD = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_N
 """Runs are parallel to each other; threads within one would only get in the others' way, and take memory."""
 
 
+_ERROR = 2
+"""The file descriptor of standard error."""
+
+
 def environment() -> dict[str, str]:
     """What a process is started with that finds the same packages, and has one thread."""
     return {**ONE_THREAD, **os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
 
 
 def python(
-    program: str, arguments: Sequence[str], keep: Sequence[int], env: Mapping[str, str]
+    program: str, arguments: Sequence[str], keep: Sequence[int], env: Mapping[str, str], prints: bool = False
 ) -> "subprocess.Popen[bytes]":
-    """A Python of its own that runs `program` with these arguments and open files, and nothing else of this one's."""
+    """A Python of its own that runs `program` with these arguments and open files, and nothing else of this one's.
+
+    What it prints goes to standard error if it `prints`, and nowhere otherwise.
+    """
     words = [sys.executable, "-P", "-c", BOUND.format(parent=os.getpid()) + program, *arguments]
-    return _thread().submit(_start, words, keep, env).result()
+    return _thread().submit(_start, words, keep, env, _ERROR if prints and _is_open(_ERROR) else None).result()
 
 
-def _start(words: Sequence[str], keep: Sequence[int], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(words, pass_fds=keep, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=env)
+def _is_open(file: int) -> bool:
+    try:
+        os.fstat(file)
+    except OSError:
+        return False
+    return True
+
+
+def _start(
+    words: Sequence[str], keep: Sequence[int], env: Mapping[str, str], output: int | None
+) -> "subprocess.Popen[bytes]":
+    to = subprocess.DEVNULL if output is None else output
+    return subprocess.Popen(words, pass_fds=keep, stdin=subprocess.DEVNULL, stdout=to, env=env)
 
 
 @lru_cache
