@@ -574,6 +574,44 @@ def test_a_table_in_c_that_lacks_what_it_says_is_refused(tmp_path, table, said):
     assert str(refused.value) == f"{made}: {said}"
 
 
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (
+            ".on_arrival = arrival, .tick = tick",
+            "mine: ticks every 0 ns, or by parameter 0; expected tick_param = -1 wh",
+        ),
+        (
+            ".on_arrival = arrival, .tick_param = -1, .params = params, .params_count = 1",
+            "mine: the parameter share lies outside the state, or not at 8 bytes; expected a multiple of 8, at least 8",
+        ),
+    ],
+)
+def test_what_is_expected_of_a_table_is_about_what_is_wrong_with_it(tmp_path, table, said):
+    (tmp_path / "mine.c").write_text(
+        '#include "aqmlab_law.h"\n'
+        "static int32_t arrival(void *s, const struct aqmlab_facts *f) { (void)s; (void)f; return 0; }\n"
+        "static int32_t tick(void *s, const struct aqmlab_facts *f) { (void)s; (void)f; return 0; }\n"
+        'static const struct aqmlab_param params[] = {{.name = "share", .offset = 4}};\n'
+        'static const struct aqmlab_law law = {.version = AQMLAB_LAW_VERSION, .name = "mine", .state_bytes = 8,\n'
+        f"{table}}};\nconst struct aqmlab_law *aqmlab_law_table(void) {{ (void)tick; (void)params; return &law; }}\n"
+    )
+    made = library("mine", tmp_path, "-Wno-missing-field-initializers", source=tmp_path / "mine.c")
+    with pytest.raises(BadInput) as refused:
+        brought.of_file(made)
+    assert str(refused.value).startswith(f"{made}: {said}") and "exports" not in str(refused.value)
+
+
+def test_a_library_that_lacks_another_one_is_refused_with_where_that_is_looked_for(tmp_path):
+    (tmp_path / "other.c").write_text("int other(void);\nint other(void) { return 1; }\n")
+    library("libother", tmp_path, source=tmp_path / "other.c")
+    (tmp_path / "mine.c").write_text("int other(void);\nint mine(void);\nint mine(void) { return other(); }\n")
+    words = (f"-L{tmp_path}", "-Wl,--no-as-needed", "-lother", "-Wl,-rpath,$ORIGIN")
+    made = library("mine", tmp_path, *words, source=tmp_path / "mine.c")
+    with pytest.raises(BadInput, match=r"libother.so: cannot open shared .*; expected libraries that the loader finds"):
+        brought.of_file(made)
+
+
 def test_a_class_in_the_place_of_its_file_is_refused_with_a_hint(link, tmp_path):
     class MyLaw:
         """A law."""

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import hashlib
 import os
+import re
 import sys
 import tempfile
 import traceback
@@ -29,6 +30,15 @@ from aqmlab.laws.straight import is_straight
 from aqmlab.laws.watched import Watched
 
 EXPORTS = "a shared library that exports aqmlab_law_table or aqmlab_discipline_table"
+_EXPECTED = {
+    r"ticks every": "tick_param = -1 where no parameter says how often, or the number of one that does and tick_ns = 0",
+    r"outside the state": "a multiple of 8, at least 8 below state_bytes",
+    r"cannot open shared object file": (
+        "libraries that the loader finds from any folder: a copy of this one is loaded, and $ORIGIN is that of the copy"
+    ),
+    r"ELF|too short|aqmlab_law_table": EXPORTS,
+}
+"""What is expected of a library by what the engine or the loader says of it, where they do not say so themselves."""
 QUEUES = ("qdisc", "reverse_qdisc")
 
 COMPILED, INTERPRETED, LIBRARY, POLICY = "compiled", "interpreted", "library", "policy"
@@ -343,9 +353,10 @@ def _library(content: bytes, path: Path, sha256: str) -> dict[str, Any]:
         try:
             return engine.bring_library(copy.name, path, sha256)
         except BadInput as error:
-            what = str(error).replace(f"{copy.name}: ", "")
-            hint = "" if "expected" in what else f"; expected {EXPORTS}"
-            raise BadInput(f"{what}{hint}") from None
+            why = str(error).replace(f"{copy.name}: ", "").removeprefix(f"{path}: ")
+            hint = next((hint for words, hint in _EXPECTED.items() if re.search(words, why)), "")
+            more = f"; expected {hint}" if hint and "expected" not in why else ""
+            raise BadInput(f"{path}: {why}{more}") from None
 
 
 def declaration(content: bytes, path: Path) -> Declaration:
