@@ -1,5 +1,6 @@
 """A comparison: several results under the same demands, and what differs between them."""
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +16,7 @@ from aqmlab.json_files import Json, read_json
 from aqmlab.live.witnesses import SIMULATED
 from aqmlab.results import named, store, ways
 from aqmlab.results.result import Result, Temporary
-from aqmlab.results.window import MEASURES, Window
+from aqmlab.results.window import MEASURES, OF_LINK, Window
 from aqmlab.scenario import digest
 from aqmlab.statistics import Array, Interval
 
@@ -237,12 +238,16 @@ class Comparison:
         return min(len(column.result.runs) for column in self.columns)
 
     @cached_property
+    def has_several_links(self) -> bool:
+        """Whether figures of links are told link by link: a column has several, or their links have different names."""
+        return links.are_several_in(column.scenario for column in self.columns)
+
+    @cached_property
     def load(self) -> float | None:
         """The calibrated load as a share of the link's rate, if all have the same and there is one link."""
-        scenario = self.baseline.scenario
-        if links.are_several(scenario):
+        if self.has_several_links:
             return None
-        rate, _ = reference.rates_of(scenario, self.baseline.name)
+        rate, _ = reference.rates_of(self.baseline.scenario, self.baseline.name)
         loads = {found["load_bps"] / rate for column in self.columns for found in column.result.calibration}
         return loads.pop() if len(loads) == 1 else None
 
@@ -274,6 +279,14 @@ class Comparison:
         one, other = (item if isinstance(item, Column) else self.column(item) for item in (one, other))
         return named.difference(one.result.numbers, other.result.numbers, measure, self.are_paired(one, other))
 
+    def _compared(self, one: Column, other: Column, measure: str) -> Interval:
+        """Their difference; not a number of the first link, where the two have not the same links."""
+        place = ways.place(measure)
+        is_of_first = measure in OF_LINK or (place is not None and not place.link)
+        if is_of_first and not links.are_alike([one.scenario, other.scenario]):
+            return Interval(math.nan, None, min(len(one.windows), len(other.windows)), "none")
+        return self.difference(one, other, measure)
+
     def as_dict(self) -> Json:
         """Everything in numbers, for JSON."""
         base = self.baseline
@@ -297,7 +310,7 @@ class Comparison:
                     "difference_to_baseline": None
                     if column is self.base_of(column)
                     else {
-                        measure: self.difference(column, self.base_of(column), measure).as_dict()
+                        measure: self._compared(column, self.base_of(column), measure).as_dict()
                         for measure in own[column.name]
                         if measure in own[base.name]
                     },

@@ -4,7 +4,7 @@ Figures of "the link" are those of the first link of the file. A block of traffi
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aqmlab import units
@@ -53,6 +53,16 @@ def wire_bytes(link: Mapping[str, Any], size: int) -> int:
 def are_several(tree: Mapping[str, Any]) -> bool:
     """Whether there is more than one."""
     return len(tree.get(MANY, ())) > 1
+
+
+def are_several_in(trees: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether scenarios side by side have several links: one of them has, or theirs have different names."""
+    return len({name for tree in trees for name in of(tree)}) > 1
+
+
+def are_alike(trees: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether scenarios have the same links in the same order, so that the first of each is the same one."""
+    return len({tuple(of(tree)) for tree in trees}) <= 1
 
 
 def key(tree: Mapping[str, Any], name: str) -> str:

@@ -25,7 +25,7 @@ def of(columns: Sequence[Column]) -> str:
     text = f"{_of_links(first)}: {_of_traffic(first)}. {_of_window(first)}."
     # A load is another share of another link's rate, and the same traffic.
     each: dict[str, Callable[[Column], str]] = {
-        "links" if links.are_several(first.result.scenario) else "link": _of_links,
+        "links" if links.are_several_in(column.scenario for column in congested) else "link": _of_links,
         "traffic": partial(_of_traffic, has_shares=False),
         "window": _of_window,
     }

@@ -216,7 +216,7 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
     if subject:
         out.print(Text(subject, style="dim"))
     base = found.baseline
-    several = links.are_several(base.scenario)
+    several = found.has_several_links
     way, *more = found.ways_of_data
     columns = [*([] if several else _link_gives(way)), *_users_get(found, "%")]
     # Exchanges stand beside a direction that need not be theirs.
@@ -311,7 +311,7 @@ def _users_get(found: Comparison, share: str) -> list[tuple[str, str, str]]:
     """The columns of exchanges, where anybody makes any."""
     if not any(column.completed > 0 for column in found.columns):
         return []
-    above = "" if links.are_several(found.baseline.scenario) else "\n"
+    above = "" if found.has_several_links else "\n"
     return [
         (f"{above}completed\n", "completed", "count"),
         (f"{above}median\nms", "p50", "s"),
@@ -341,7 +341,7 @@ def _differences(found: Comparison, base: Column, others: Sequence[Column], way:
     same = ", under the same demands" if is_paired else ""
     table = short_table(f"Against {base.name}{same}{each}")
     table.add_column("", no_wrap=True)
-    of_link = [] if links.are_several(base.scenario) else _link_gives(way, "points", _AGAINST)
+    of_link = [] if found.has_several_links else _link_gives(way, "points", _AGAINST)
     columns = [*of_link, *_users_get(found, "points")]
     for title, _, _ in columns:
         table.add_column(title, justify="right")

@@ -53,7 +53,8 @@ class Row:
 def delay_marks(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn | None:
     """The queueing delay of packets in each direction in which data flows; None where no run has any."""
     shown = [column for column in columns if not column.uncongested]
-    rows = [_row(column, link, looks, len(shown)) for column in shown for link in links.of(column.scenario)]
+    several = links.are_several_in(column.scenario for column in shown)
+    rows = [_row(column, link, looks, several, len(shown)) for column in shown for link in links.of(column.scenario)]
     directions = ways_of_data(shown, on_every_link=True)
     rows = [row for row in rows if any(row.waits[way] for way in directions)]
     if not rows:
@@ -80,10 +81,11 @@ def _widths_said(kept: Sequence[Interval]) -> str:
     return "; thin lines: 95 % intervals of the mean, from 20 parts of the one run" if bases else ""
 
 
-def _row(column: Column, link: str, looks: dict[str, Look], among: int) -> Row:
-    label, before = column.label, ""
-    if links.are_several(column.scenario):
-        label, before = (link if among == 1 else f"{label}: {link}"), f"{links.MANY}.{link}."
+def _row(column: Column, link: str, looks: dict[str, Look], several: bool, among: int) -> Row:
+    label = column.label
+    if several:
+        label = link if among == 1 else f"{label}: {link}"
+    before = f"{links.MANY}.{link}." if links.are_several(column.scenario) else ""
     waits = {way: _waits(column, link, f"{before}{way}", k) for k, way in enumerate(links.WAYS)}
     return Row(label, looks[column.name].color, waits)
 

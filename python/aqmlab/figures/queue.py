@@ -185,22 +185,23 @@ def _of_links(
     among: Callable[[Json], bool] = lambda _: True,
 ) -> list[Panel]:
     """A panel for each link of each column."""
+    several = links.are_several_in(column.scenario for column in columns)
     return [
-        _panel(column, looks[column.name], name, factor, link, len(columns) == 1)
+        _panel(column, looks[column.name], name, factor, link, several, len(columns) == 1)
         for column in columns
         for link, facts in links.of(column.scenario).items()
         if among(facts)
     ]
 
 
-def _panel(column: Column, look: Look, name: str, factor: float, link: str, is_alone: bool) -> Panel:
+def _panel(column: Column, look: Look, name: str, factor: float, link: str, several: bool, is_alone: bool) -> Panel:
     run = column.result.runs[0]
     duration = units.seconds(column.scenario["duration"], "duration")
     rate = pl.col("delivered_bytes") * 8.0 / _interval_s(column)
     queue = of_link(run.queue, link).with_columns(rate.alias(THROUGHPUT))
     series = _in_steps(queue, name, factor, _step(duration))
     label = column.label
-    if links.are_several(column.scenario):
+    if several:
         label = link if is_alone else f"{label}: {link}"
     capacity = {}
     if name == THROUGHPUT:

@@ -51,13 +51,15 @@ class Lane:
 
 
 def network(columns: Sequence[Column]) -> Drawn | None:
-    """Of the first column that is no reference; none where there is one link, always the same, without a delay."""
+    """Of the first column that is no reference, or of one with more links; none where there is one link, always the
+    same, without a delay."""
     shown = [column for column in columns if not column.uncongested] or list(columns)
-    scenario = shown[0].scenario
+    column = max(shown, key=lambda column: len(links.of(column.scenario)))
+    scenario, *others = [column.scenario, *(one.scenario for one in shown if one is not column)]
     if not _is_worth_it(scenario):
         return None
     order = _in_order(scenario)
-    boxes = [Box(name, tuple(_said(name, [column.scenario for column in shown]))) for name in order]
+    boxes = [Box(name, tuple(_said(name, [scenario, *others]))) for name in order]
     lanes = [_lane(scenario, number, order) for number in range(len(scenario["traffic"]))]
     caption = (
         "The network. Boxes are links: what they carry, their discipline and the delay behind them, → forward and ← in "
@@ -65,6 +67,8 @@ def network(columns: Sequence[Column]) -> Drawn | None:
         "(arrow), with a dot on each link that it crosses: the upper line forward, the lower one in reverse; thick "
         "where data go, thin where only acknowledgements and requests do."
     )
+    if not links.are_alike([scenario, *others]):
+        caption += f" That is the network of {column.label}; others have other links."
     return Drawn("topology", "The network", caption, partial(_draw, boxes, lanes))
 
 

@@ -24,10 +24,11 @@ def delay_distribution(columns: Sequence[Column], looks: dict[str, Look]) -> Dra
     ]
     directions = ways_of_data(shown, on_every_link=True)
     every = {column.name: [run.delays for run in column.result.runs] for column in shown}
+    several = links.are_several_in(column.scenario for column in shown)
     panels = []
     for link in dict.fromkeys(link for column in shown for link in links.of(column.scenario)):
         for way in directions:
-            title = f"{link}, {way}" if any(links.are_several(column.scenario) for column in shown) else way
+            title = f"{link}, {way}" if several else way
             of_runs = {
                 column.name: [_waits(delays, link, links.WAYS.index(way)) for delays in every[column.name]]
                 for column in shown

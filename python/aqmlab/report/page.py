@@ -66,13 +66,15 @@ def _measures(columns: Sequence[Column]) -> tuple[str, ...]:
     """The measures of the first table: of the way of the data on the link if there is one, of exchanges if there are
     any.
 
-    Several links have tables of their own. Where there are no exchanges either, the first link stands for them.
+    Several links have tables of their own. Where there are no exchanges either, the first link stands for them, if it
+    is the same of all columns.
     """
+    scenarios = [column.scenario for column in columns]
     of_link = _of_way(ways_of_data(columns)[0])
     if not any(column.completed > 0 for column in columns):
-        return of_link
+        return of_link if links.are_alike(scenarios) else ()
     is_comparison = len(columns) > 1
-    return TIMES if is_comparison and links.are_several(columns[0].scenario) else (*of_link, *TIMES)
+    return TIMES if is_comparison and links.are_several_in(scenarios) else (*of_link, *TIMES)
 
 
 def _of_way(way: str) -> tuple[str, ...]:
@@ -175,6 +177,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
     manifest = first.manifest
     conditions, differing = _conditions(columns)
     rate_unit = _rate_unit(columns)
+    several = links.are_several_in(column.scenario for column in columns)
     return {
         "title": name,
         "basis": readable.basis(reps, are_settled=any(w.is_trusted for column in columns for w in column.windows)),
@@ -186,7 +189,8 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "other_conditions": [(key, said) for key, said in conditions if not _is_asked_first(key)],
         "differing": differing,
         "of_each": " of each variant's folder" if len(columns) > 1 else " beside this page",
-        "first_link": next(iter(links.of(first.scenario))) if links.are_several(first.scenario) else "",
+        "first_link": next(iter(links.of(first.scenario))) if several else "",
+        "with_one_link": [column.label for column in columns if several and not links.are_several(column.scenario)],
         "has_link": any(map(_is_of_link, _measures(columns))),
         "way": ways_of_data(columns)[0],
         "waits": _waits(columns),
@@ -370,7 +374,8 @@ def _rows(columns: Sequence[Column], measures: Sequence[str], found: Comparison 
 
 def _differences(found: Comparison | None, measures: Sequence[str]) -> Json:
     """What differs from the baseline; nothing of one result."""
-    columns = [] if found is None else [column for column in found.columns if column is not found.base_of(column)]
+    others = [] if found is None else [column for column in found.columns if column is not found.base_of(column)]
+    columns = others if measures else []
     return {
         "difference_headings": _headings(measures, points=True) if columns else [],
         "differences": [
@@ -436,9 +441,10 @@ def _directions(column: Column, rate_unit: str) -> Json:
 def _own_causes(columns: Sequence[Column]) -> list[tuple[str, str, str, list[Cell]]]:
     """What disciplines lost and marked for causes of their own: variant, place, cause and kind, and the counts."""
     rows = []
+    several = links.are_several_in(column.scenario for column in columns)
     for column in columns:
         for port in by_link.ports(column.scenario, column.result.summary):
-            place = f"{port.link}, {port.way}" if links.are_several(column.scenario) else port.way
+            place = f"{port.link}, {port.way}" if several else port.way
             for name, own in (port.figures.get("own_causes") or {}).items():
                 counts = [(key, own[key]) for key in ("dropped", "marked")]
                 cells = [
