@@ -20,6 +20,13 @@ VECTORS = "traffic.cvec"
 """What these ask for, where the traffic is that of a capture."""
 
 
+def _again(found: Advice) -> str:
+    """The command that runs the two scenarios; where today's queue is recommended, they are the same one."""
+    today, _ = SCENARIOS
+    verb = f"run {today}" if found.race.first == TODAY else f"compare {' '.join(SCENARIOS)}"
+    return f"aqmlab {verb} --reps 5 --report"
+
+
 def write(found: Advice, command: Sequence[str], folder: Path, verified: Verified | None = None) -> Path:
     """Writes `report.html`, `advice.json`, figure, the router's lines and the first round's scenarios into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -49,7 +56,7 @@ def write(found: Advice, command: Sequence[str], folder: Path, verified: Verifie
             drawn=drawn,
             lines=written,
             of_router="" if of_router is None else of_router[0],
-            checks=[*words.checks(found.question, written), f"aqmlab compare {' '.join(SCENARIOS)} --reps 5 --report"],
+            checks=[*words.checks(found.question, written), _again(found)],
             unknown=words.unknown(found.question),
             granted=words.granted(found),
             weights=words.weights(found.question),
