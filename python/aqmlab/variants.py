@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aqmlab import arguments, links, scenario, shaping, toml_text
+from aqmlab import arguments, engine, links, scenario, shaping, toml_text
 from aqmlab.engine import Tree
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, doubt
 from aqmlab.laws import brought
 from aqmlab.scenario import Source
 
@@ -113,14 +113,17 @@ def written_out(source: Source, specs: Sequence[str]) -> Source:
     if has_variants(source):
         raise BadInput(f"{source.origin}: variant: a file with [[variant]] tables takes no disciplines beside it")
     brought.bring_all(specs)
-    tree = source.resolve().scenario
-    rows = [_table_of(brought.spelled(spec), tree, source.origin) for spec in specs]
+    resolved = source.resolve().scenario
+    rows = [_table_of(brought.spelled(spec), resolved, source) for spec in specs]
     return replace(source, tree={**source.tree, "variant": rows})
 
 
-def _table_of(spec: str, tree: Tree, origin: str) -> Tree:
-    """The variant that words stand for: one discipline in both directions, or `forward / reverse`."""
-    name = " ".join(spec.split())
+def _table_of(spec: str, tree: Tree, source: Source) -> Tree:
+    """The variant that words stand for: one discipline in both directions, or `forward / reverse`.
+
+    `tree` is the scenario with all that its author, `source`, left to defaults.
+    """
+    name, origin = " ".join(spec.split()), source.origin
     if name == UNCONGESTED_WORD:
         return {"name": UNCONGESTED_WORD, "uncongested": True}
     if links.are_several(tree):
@@ -137,7 +140,28 @@ def _table_of(spec: str, tree: Tree, origin: str) -> Tree:
     changed = dict(zip(QUEUES, (forward, *others), strict=False))
     table: Tree = {"name": name, **({links.MANY: {at: changed}} if links.MANY in tree else {links.ONE: changed})}
     marks = any(qdisc.get("ecn") is True for qdisc in (forward, *others))
-    return {**table, "tcp": {"ecn": "on"}} if marks else table
+    if not marks or tree["tcp"].get("ecn", OFF) != OFF:
+        return table
+    if "ecn" not in source.tree.get("tcp", {}):
+        return {**table, "tcp": {"ecn": "on"}}
+    if not any(_is_capable(block, tree["tcp"]) for block in tree["traffic"]):
+        doubt(f'{origin}: {name!r}: marks nothing, since tcp.ecn = "{OFF}" and no packet is ECN-capable')
+    return table
+
+
+OFF = "off"
+"""Of `tcp.ecn`: hosts without ECN."""
+
+
+def _is_capable(block: Mapping[str, Any], tcp: Mapping[str, Any]) -> bool:
+    """Whether packets of a resolved block of traffic can be marked: of TCP with ECN, of others by their `ect`."""
+    if any(row["kind"] == block["kind"] and row["speaks_tcp"] for row in engine.traffic_models()):
+        return str(block.get("ecn", tcp.get("ecn", OFF))) != OFF
+    return str(block.get("ect", NOT_ECT)) != NOT_ECT
+
+
+NOT_ECT = "not-ect"
+"""Of `ect`: packets that must not be marked."""
 
 
 def _directions(name: str) -> list[str]:

@@ -86,6 +86,40 @@ def test_in_a_scenario_a_shaper_beyond_its_link_is_doubted(compiled):
     assert sum("exceeds" in remark for remark in remarks) == 1
 
 
+LINUX = BASE.replace("freebsd4", "linux")
+
+
+def hosts_ecn(scenario_text, changes=()):
+    """What "codel ecn" leaves of a scenario's `tcp.ecn`."""
+    source = scenario.read(scenario_text).with_changes(dict(changes))
+    (variant,) = variants.from_file(variants.written_out(source, ["codel ecn"]))
+    return variant.source.resolve().scenario["tcp"]["ecn"]
+
+
+@pytest.mark.parametrize("said", ["on", "plus", "accurate"])
+def test_ecn_in_words_keeps_what_the_scenario_says_of_its_hosts(compiled, said):
+    assert hosts_ecn(LINUX.replace("[tcp]", f'[tcp]\necn = "{said}"')) == said
+    assert hosts_ecn(LINUX, {"tcp.ecn": said}) == said
+
+
+def test_ecn_in_words_keeps_what_the_congestion_control_brings_along(compiled):
+    assert hosts_ecn(LINUX.replace("[tcp]", '[tcp]\ncc = "prague"')) == "accurate"
+
+
+def test_ecn_in_words_of_hosts_without_it_is_a_doubt(compiled):
+    said = "'codel ecn': marks nothing, since tcp.ecn = \"off\" and no packet is ECN-capable"
+    for text, changes in ((BASE.replace("[tcp]", '[tcp]\necn = "off"'), {}), (BASE, {"tcp.ecn": "off"})):
+        with pytest.warns(Doubt, match=said):
+            assert hosts_ecn(text, changes) == "off"
+
+
+@pytest.mark.parametrize(
+    "block", ['kind = "bulk"\necn = "on"', 'kind = "cbr"\nrate = "1mbit"\nect = "ect0"'], ids=["bulk", "cbr"]
+)
+def test_where_packets_of_a_block_can_be_marked_there_is_no_doubt(compiled, block):
+    assert hosts_ecn(f"{BASE}\n[[traffic]]\n{block}\n", {"tcp.ecn": "off"}) == "off"
+
+
 def test_ecn_switches_the_hosts_on_too():
     plain, marking, reference = from_words("pi qref 24p", "pi qref 24p ecn", "uncongested")
     assert "ecn" not in plain.source.tree["tcp"]
