@@ -205,11 +205,24 @@ def _without(found: Comparison, block: int) -> str:
     said = []
     for column in (column for column in found.columns if _has(column, _count_of(block))):
         none = sum(w.block_completed[block].sum() == 0 for w in column.windows)
-        if none:
-            said.append(
-                column.label + (f" (in {none} of {len(column.windows)} runs)" if len(column.windows) > 1 else "")
-            )
+        said += [_in_runs(column, none)] if none else []
     return f"–: no exchange of the block was completed under {', '.join(said)}." if said else ""
+
+
+def _in_runs(column: Column, count: int) -> str:
+    """A column, and of how many of its runs something is said."""
+    return column.label + (f" (in {count} of {len(column.windows)} runs)" if len(column.windows) > 1 else "")
+
+
+def without_exchanges(columns: Sequence[Column]) -> str:
+    """Why columns have no response times, although exchanges are completed: there is no mean over the other runs."""
+    counts = [sum(window.measure("completed") == 0 for window in column.windows) for column in columns]
+    if not any(counts) or not any(column.completed > 0 for column in columns):
+        return ""
+    if len(columns) == 1:
+        return f"–: in {counts[0]} of {len(columns[0].windows)} runs no exchange was completed."
+    said = [_in_runs(column, count) for column, count in zip(columns, counts, strict=True) if count]
+    return f"–: no exchange was completed under {', '.join(said)}."
 
 
 def goodputs(columns: Sequence[Column]) -> list[Part]:

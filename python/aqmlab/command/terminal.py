@@ -56,7 +56,9 @@ def result(out: Console, found: Result) -> None:
         show(out, _link(title, summary, widths))
     if over := by_link.over_full([found]):
         sentence(out, over, "dim")
+    column = Column(Entry(found.name, ".", uncongested=False), found)
     _exchanges(out, found)
+    _why_missing(out, [column])
     figures = transport.shown([found])
     if figures:
         table = short_table()
@@ -66,7 +68,6 @@ def result(out: Console, found: Result) -> None:
             interval = figure.over(found)
             table.add_row(figure.title, "–" if interval is None else _cell(interval, figure.unit))
         show(out, table)
-    column = Column(Entry(found.name, ".", uncongested=False), found)
     for part in applications.of([column]):
         show(out, _part(part, column))
     findings(out, findings_of([(found.name, found)]))
@@ -163,6 +164,14 @@ def _exchanges(out: Console, found: Result) -> None:
         show(out, table, names=0)
 
 
+def _why_missing(out: Console, columns: Sequence[Column]) -> None:
+    """Why a table has no response times of exchanges."""
+    from aqmlab import separately
+
+    if why := separately.without_exchanges(columns):
+        sentence(out, why, "dim")
+
+
 def _how_late(found: Result) -> str:
     """How a live result was made."""
     late = (found.summary.get("live") or {}).get("lateness_s") or {}
@@ -228,6 +237,7 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
     )
     for table in tables:
         show(out, table)
+    _why_missing(out, found.columns)
     if several:
         tables += _links(out, "Each link", [(column.label, column.result) for column in found.columns])
     results = [column.result for column in found.columns]

@@ -6,6 +6,7 @@ Shares are per cent at `CDF_TIMES`, an array for each curve.
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
@@ -33,7 +34,7 @@ def floor(shares: Sequence[tuple[Array, bool]], from_s: float = FROM_S) -> float
     """
     congested = [curve for curve, is_reference in shares if not is_reference] or [curve for curve, _ in shares]
     start = index(from_s)
-    return float(5 * np.floor(np.nanmin([curve[start] for curve in congested], initial=100.0) / 5))
+    return float(5 * np.floor(_least([curve[start] for curve in congested]) / 5))
 
 
 def is_larger(floor: float) -> bool:
@@ -43,7 +44,7 @@ def is_larger(floor: float) -> bool:
 
 def is_free(lowest: Sequence[Array]) -> bool:
     """Whether no curve would lie behind the enlarged part; of a curve with a band `lowest` is the band's lower end."""
-    return bool(np.nanmin([curve[index(BEHIND_S) :] for curve in lowest], initial=100.0) >= BEHIND)
+    return bool(_least([curve[index(BEHIND_S) :] for curve in lowest]) >= BEHIND)
 
 
 def inset(axes: Axes, sheet: Sheet) -> Axes:
@@ -61,3 +62,9 @@ def span(axes: Axes, floor: float, sheet: Sheet) -> None:
     axes.set_xticks(np.arange(0.5, END_S + 0.01, 0.5 if sheet.is_narrow else 0.25))
     title = f"enlarged: from {FROM_S:g} s and {floor:.0f} %"
     axes.set_title(title, fontsize="small", color=MUTED, fontweight="normal")
+
+
+def _least(shares: Sequence[npt.ArrayLike]) -> float:
+    """The least of some shares in per cent; a column with a run without exchanges has none."""
+    each = np.asarray(shares, dtype=float)
+    return float(each[np.isfinite(each)].min(initial=100.0))

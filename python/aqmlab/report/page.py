@@ -193,6 +193,7 @@ def _shared(name: str, columns: list[Column], reps: int) -> Json:
         "with_one_link": [column.label for column in columns if several and not links.are_several(column.scenario)],
         "has_link": any(map(_is_of_link, _measures(columns))),
         "way": ways_of_data(columns)[0],
+        "without": separately.without_exchanges(columns),
         "waits": _waits(columns),
         "direction_names": [key for key, _ in DIRECTION],
         "directions": [_directions(column, rate_unit) for column in columns],
