@@ -122,7 +122,7 @@ def _among_the_best(found: Comparison, columns: Sequence[Column], question: Ques
     best, pairs = [first], math.comb(len(columns), 2)
     for column in others:
         lead = _lead(found, first, column, question)
-        if lead.half_width is None:
+        if lead.half_width is None and not readable.is_alike(lead):
             return None
         # Differences that are alike in all of a few runs are so by chance, as where hardly anything happens.
         if not lead.half_width or statistics.simultaneous(lead, pairs).low <= 0:

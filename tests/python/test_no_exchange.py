@@ -1,10 +1,11 @@
-"""Where one of several runs completes no exchange, a dash has its reason beside it."""
+"""Runs with few exchanges or none: what is missing, or the same in every run, has its reason beside it."""
 
 import pytest
 
 import aqmlab
-from aqmlab import engine, report
+from aqmlab import engine, lead, report
 from aqmlab.command import terminal
+from aqmlab.results.readable import ALIKE
 from conftest import NATIVE
 
 SELDOM = """
@@ -47,3 +48,31 @@ def test_nothing_is_said_where_each_run_completes_one(tmp_path, capsys):
     found = aqmlab.run(SELDOM.replace("0.15", "2"), reps=2, jobs=1, out=tmp_path / "out")
     terminal.result(terminal.console(), found)
     assert NOBODY not in capsys.readouterr().out
+
+
+FEW = SELDOM.replace("0.15", "0.5")
+
+
+def test_a_share_that_is_the_same_in_every_run_has_no_width(tmp_path, capsys):
+    found = aqmlab.compare(FEW, "pfifo", "codel", reps=2, jobs=1, out=tmp_path / "out")
+    for name in ("share_under_500ms", "completed", "traffic.0.share_under_500ms"):
+        one = found.difference("codel", "pfifo", name)
+        assert (one.value, one.half_width) == (0.0, None)
+    share = found["codel"].estimate("share_under_500ms")
+    assert (share.value, share.half_width) == (1.0, None)
+    # A delay is a mean over packets: of it the same is no chance.
+    assert found.difference("codel", "pfifo", "queue_delay_mean_s").half_width == 0.0
+    terminal.comparison(terminal.console(), found)
+    shown = capsys.readouterr().out
+    against = shown.partition("Against")[2]
+    assert against.split("codel", 1)[1].splitlines()[0].endswith("0.000 ± 0.000       0.00 ")
+    assert ALIKE in shown and ALIKE in report.write(found).read_text(encoding="utf-8")
+    assert lead.of(found).startswith("Exchanges completed within half a second: 100.0 % under each of them.")
+
+
+def test_where_shares_vary_nothing_is_said_of_those_that_do_not(tmp_path, capsys):
+    often = SELDOM.replace("0.15", "40").replace("4mbit", "6mbit")
+    found = aqmlab.compare(often, "pfifo limit 200p", "pfifo limit 5p", reps=2, jobs=1, out=tmp_path / "out")
+    assert found.difference("pfifo limit 5p", "pfifo limit 200p", "share_under_500ms").half_width > 0
+    terminal.comparison(terminal.console(), found)
+    assert ALIKE not in capsys.readouterr().out

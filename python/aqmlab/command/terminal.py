@@ -149,17 +149,19 @@ def _link(title: str, summary: Json, widths: Json) -> Table:
 
 
 def _exchanges(out: Console, found: Result) -> None:
-    """How long they took is read off the table of all, as on pages, where the summary has three digits."""
-    exchanges, spread = found.summary["exchanges"], found.summary.get("half_width_95", {}).get("exchanges", {})
-    if exchanges["completed"]:
+    """As on pages; how long they took is read off the table of all, where the summary has three digits."""
+    if found.summary["exchanges"]["completed"]:
         table = short_table()
         for title in ("exchanges\n", "median\nms", "90 %\nms", "99 %\nms", "in 0.5 s\n%", "in 2 s\n%"):
             table.add_column(title, justify="right")
-        times = [found.estimate(key) for key in ("p50", "p90", "p99")]
+        shown = ("completed", "p50", "p90", "p99", "share_under_500ms", "share_under_2s")
         table.add_row(
-            _number(exchanges["completed"], spread.get("completed"), "count"),
-            *(_number(one.value, one.half_width if len(found.runs) > 1 else None, "s") for one in times),
-            *(_number(exchanges[key], spread.get(key), "share") for key in ("share_under_500ms", "share_under_2s")),
+            *(
+                _number(one.value, one.half_width if len(found.runs) > 1 else None, unit)
+                for one, unit in zip(
+                    map(found.estimate, shown), ("count", "s", "s", "s", "share", "share"), strict=True
+                )
+            )
         )
         show(out, table, names=0)
 
@@ -258,7 +260,10 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
     if others and columns:
         tables.append(_differences(found, base, others, way))
         show(out, tables[-1])
+    compared = [found.difference(one, found.base_of(one), what) for one in others for _, what, _ in columns]
+    are_alike = any(map(readable.is_alike, compared))
     for part in (*applications.of(found.columns, found), *separately.of(found)):
+        are_alike |= any(one is not None and readable.is_alike(one) for _, row in part.rows for one in row)
         tables.append(_part(part, base))
         show(out, tables[-1])
         if part.note:
@@ -269,7 +274,8 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
     if over := by_link.over_full(results):
         sentence(out, over, "dim")
     is_settled = any(window.is_trusted for column in found.columns for window in column.windows)
-    out.print(Text(readable.basis(found.reps, any(map(has_widths, tables)), is_settled), style="dim"))
+    basis = readable.basis(found.reps, any(map(has_widths, tables)), is_settled, are_alike)
+    sentence(out, basis, "dim")
     if lead:
         if len(others) > 1:
             out.print(Text(ONE_BY_ONE, style="dim"))

@@ -53,6 +53,8 @@ def write(found: Result | Comparison, asked: Sequence[Claim] = (), begun: Begun 
     `asked` are the claims that a comparison answers, and `begun` its figures, if they are being drawn.
     """
     facts = _of_comparison(found, asked) if isinstance(found, Comparison) else _of_result(found)
+    if any(readable.is_alike(one) for *_, one in numbers.of_page(facts)):
+        facts["basis"] += f" {readable.ALIKE}"
     drawn = begun.finished() if begun else list(map(figures.pictures, figures.of(found).values()))
     page = environment().get_template("report/template.html.j2").render(**facts, drawn={one.name: one for one in drawn})
     path = found.folder / "report.html"

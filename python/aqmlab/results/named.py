@@ -180,8 +180,8 @@ def estimate(runs: Sequence[Numbers], name: str) -> Interval:
     parts = [run.parts(name) for run in runs]
     known = [part for part in parts if part is not None]
     values = [value for run in runs if (value := run.measure(name)) is not None]
-    found = statistics.estimate(values, known) if known else _told_by_spread(name, _across_runs(values))
-    return coarse.no_finer(found, coarse.widest_s(name, values))
+    found = statistics.estimate(values, known) if known else _across_runs(values)
+    return coarse.no_finer(_told_by_spread(name, found), coarse.widest_s(name, values))
 
 
 def difference(one: Sequence[Numbers], other: Sequence[Numbers], name: str, are_paired: bool) -> Interval:
@@ -192,7 +192,7 @@ def difference(one: Sequence[Numbers], other: Sequence[Numbers], name: str, are_
     check(name, [*one, *other])
     own, others = ([value for run in runs if (value := run.measure(name)) is not None] for runs in (one, other))
     found = _difference(one, other, name, are_paired, own, others)
-    return coarse.no_finer(found, coarse.widest_s(name, own) + coarse.widest_s(name, others))
+    return coarse.no_finer(_told_by_spread(name, found), coarse.widest_s(name, own) + coarse.widest_s(name, others))
 
 
 def _difference(
@@ -204,14 +204,13 @@ def _difference(
     others: Sequence[float],
 ) -> Interval:
     if not are_paired:
-        found = statistics.unpaired(own, others) if own and others else _across_runs([])
-        return _told_by_spread(name, found)
+        return statistics.unpaired(own, others) if own and others else _across_runs([])
     pairs = [(a.measure(name), b.measure(name)) for a, b in zip(one, other, strict=True)]
     parts = [(a.parts(name), b.parts(name)) for a, b in zip(one, other, strict=True)]
     known = [(a, b) for a, b in parts if a is not None and b is not None]
     if known:
         return statistics.paired(own, [a for a, _ in known], others, [b for _, b in known])
-    return _told_by_spread(name, _across_runs([a - b for a, b in pairs if a is not None and b is not None]))
+    return _across_runs([a - b for a, b in pairs if a is not None and b is not None])
 
 
 def _across_runs(values: Sequence[float]) -> Interval:
@@ -219,11 +218,25 @@ def _across_runs(values: Sequence[float]) -> Interval:
 
 
 def _told_by_spread(name: str, found: Interval) -> Interval:
-    """Of probes' losses no width where runs lost as many packets each: so few losses that their spread says nothing of
-    chance.
+    """Of shares and counts of exchanges, and of probes' losses, no width where they are the same in every run: so few
+    may there be that their spread says nothing of chance.
     """
-    is_loss = name.startswith(f"{PROBES}.") and name.endswith(".loss_ratio")
-    return replace(found, half_width=None) if is_loss and not found.half_width else found
+    is_alike = found.basis == "runs" and (found.half_width or 0.0) <= statistics.EXACT
+    return replace(found, half_width=None) if is_alike and _is_counted(name) else found
+
+
+def _is_counted(name: str) -> bool:
+    """Whether a number is a count of exchanges or the like, or a share of them, and no mean over many packets."""
+    family, _, what = name.rpartition(".")
+    if family.startswith(f"{PROBES}."):
+        return what == "loss_ratio"
+    if family.startswith(f"{APPLICATIONS}."):
+        return what in _COUNTED
+    return what == "completed" or what.startswith("share_under_")
+
+
+_COUNTED = {what for one in by_application.APPLICATIONS for _, unit, what in one.headings if unit in ("share", "count")}
+"""Of applications: shares and counts of pages, exchanges, films, frames and calls."""
 
 
 def check(name: str, runs: Sequence[Numbers]) -> None:

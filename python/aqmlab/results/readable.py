@@ -20,6 +20,9 @@ POSSIBLE = {"share": (0.0, 1.0), "mos": (1.0, 4.5)}
 TOO_FEW = "(too few runs)"
 """Stands for an interval that is longer, from end to end, than all that its number can be."""
 
+ALIKE = "Without ±: the same in every run, as shares and counts of few exchanges can be by chance."
+"""Why a share or count has no interval across runs."""
+
 SHORT_S = 1e-4
 """Times below it are said in whole microseconds: more digits of them tell nothing, unless their width does."""
 
@@ -176,16 +179,22 @@ def _rate_with_width(rate: float, wide: float, signed: bool) -> tuple[str, str]:
     return value.replace("-", "−"), f"± {wide:,.{decimals}f}"
 
 
-def basis(reps: int, are_shown: bool = True, are_settled: bool = True) -> str:
+def is_alike(found: Interval) -> bool:
+    """Whether a number has no interval because it is the same in every run, which says nothing of chance."""
+    return found.half_width is None and found.basis == "runs" and math.isfinite(found.value)
+
+
+def basis(reps: int, are_shown: bool = True, are_settled: bool = True, are_alike: bool = False) -> str:
     """Where the intervals of a comparison or result come from.
 
-    `are_shown` where any stands in what is above, `are_settled` where any of the runs is known to be settled.
+    `are_shown` where any stands in what is above, `are_settled` where any of the runs is known to be settled,
+    `are_alike` where any number has none because it `is_alike`.
     """
     page = "on the page of aqmlab report"
     if reps > 1:
         if not are_shown:
             return f"{reps} independent runs. Intervals across them are {page}."
-        return f"± 95 % t-interval across {reps} independent runs."
+        return f"± 95 % t-interval across {reps} independent runs.{f' {ALIKE}' if are_alike else ''}"
     if not are_settled:
         return "One run: no interval across runs, nor within one that is not known to be settled."
     if not are_shown:
