@@ -4,6 +4,7 @@ What only live runs and recordings need is loaded by these.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -248,13 +249,18 @@ def calibrate(
     """
     arguments.truths(fresh=fresh)
     source = prepared.read(scenario, set, seed)
-    several = [one.source for one in variants.from_file(source)] if variants.has_variants(source) else [source]
-    resolved = [prepared.resolve(one, reps) for one in several]
+    several = variants.from_file(source) if variants.has_variants(source) else [variants.Variant("", source)]
+    resolved = [prepared.resolve(one.source, reps) for one in several]
     if not any(one.loads for one in resolved):
         raise BadInput(f'{source.origin}: traffic: expected a block with a load to calibrate, as in load = "98mbit"')
     heard = Foreseen(prepared.listener(monitor))
     found = prepared.calibrate(resolved, prepared.jobs_at_once(jobs), heard, uncongested_rate, fresh=fresh, reps=reps)
-    return list({(one.traffic, one.key): one for each in found for one in each}.values())
+    asking: dict[tuple[int, str], list[str]] = {}
+    for variant, each in zip(several, found, strict=True):
+        for one in each:
+            asking.setdefault((one.traffic, one.key), []).append(variant.name)
+    every = {(one.traffic, one.key): one for each in found for one in each}
+    return [replace(one, variants=tuple(filter(None, asking[key]))) for key, one in every.items()]
 
 
 @brought.scoped

@@ -339,7 +339,7 @@ def calibrate(
         print_json({"calibrations": [item.as_dict() for item in found]})
     else:
         terminal.calibrations(terminal.console(), found)
-    _judge([dict(checks.of_load(one.as_dict()).as_dict(), run=f"traffic.{one.traffic}") for one in found])
+    _judge([dict(checks.of_load(one.as_dict()).as_dict(), run=one.name) for one in found])
 
 
 @app.command(short_help="Record who asks for how much when, to be replayed.")

@@ -13,6 +13,7 @@ import pytest
 import aqmlab
 import fake_native
 from aqmlab import api, cli, engine, scenario, toml_text
+from aqmlab.command import terminal
 from aqmlab.errors import BadInput
 from aqmlab.progress import Silent
 from aqmlab.runs import calibration
@@ -55,11 +56,16 @@ def test_of_several_seeds_each_run_checks_the_load_of_all():
     assert len(said) == 2 and all("on average over seeds 5 to 6" in one for one in said)
 
 
-def test_all_loads_of_the_variants_of_a_comparison_are_looked_for():
+def test_all_loads_of_the_variants_of_a_comparison_are_looked_for(capsys):
     other = [{"name": "as it is"}, {"name": "less", "set": {"traffic.0.load": "90mbit"}}]
     queues = [{"name": "pi", "set": {"link.qdisc": "pi"}}, {"name": "ideal", "uncongested": True}]
     found = aqmlab.calibrate(scenario.read(BASE).tree | {"variant": [*other, *queues]})
     assert [one.load_bps for one in found] == [98e6, 90e6]
+    assert [one.name for one in found] == ["traffic.0 of as it is, pi and ideal", "traffic.0 of less"]
+    terminal.calibrations(terminal.console(), found)
+    titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("traffic.0")]
+    assert [title.partition(": ")[0] for title in titles] == [one.name for one in found]
+    assert "variants" not in aqmlab.calibrate(BASE)[0].as_dict()
     by_users = [{"name": "few", "set": {"traffic.0.users": 100}}]
     assert len(aqmlab.calibrate(scenario.read(BASE).tree | {"variant": [*by_users, *other[1:]]})) == 1
     with pytest.raises(BadInput, match="expected a block with a load to calibrate"):

@@ -389,7 +389,7 @@ def calibrations(out: Console, found: Sequence[Calibration]) -> None:
 
     for c in found:
         where = {"both": "in each direction"}.get(c.direction, f"{c.direction} alone")
-        table = short_table(f"traffic.{c.traffic}: {units.say_rate(c.load_bps)} {where}")
+        table = short_table(f"{c.name}: {units.say_rate(c.load_bps)} {where}")
         table.add_column("users", justify="right")
         table.add_column("offered on the uncongested link", justify="right")
         table.add_column("fit", justify="right")

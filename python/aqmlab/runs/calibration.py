@@ -44,6 +44,7 @@ from aqmlab.json_files import Json, read_json
 from aqmlab.progress import NOTHING, Monitor, Size
 from aqmlab.reference import Rates
 from aqmlab.results import store, times
+from aqmlab.results.readable import listed
 from aqmlab.results.run import of_link
 from aqmlab.runs import runner
 from aqmlab.runs.runner import Slots
@@ -117,10 +118,18 @@ class Calibration:
     cached: bool = False
     confirmed_by_seed_bps: dict[str, float] = field(default_factory=dict)
     """What each seed offered in the confirming run; their mean is `confirmed_bps`."""
+    variants: tuple[str, ...] = ()
+    """Of a comparison file, the variants that ask for it."""
 
     def as_dict(self) -> Json:
         """For JSON."""
-        return asdict(self)
+        facts = asdict(self)
+        return facts if self.variants else {key: item for key, item in facts.items() if key != "variants"}
+
+    @property
+    def name(self) -> str:
+        """The block of traffic that asks for it, of a comparison file with its variants."""
+        return f"traffic.{self.traffic}{f' of {listed(self.variants)}' if self.variants else ''}"
 
     @classmethod
     def from_dict(cls, facts: Json, cached: bool = False) -> "Calibration":
