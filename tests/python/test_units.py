@@ -176,3 +176,19 @@ def test_a_share_and_an_interval_are_said_in_one_way_everywhere():
     files = [path for ending in ("py", "j2", "js") for path in (ROOT / "python/aqmlab").rglob(f"*.{ending}")]
     files += (ROOT / "docs").rglob("*.md")
     assert [f"{path}: {one}" for path in files for one in forms.findall(path.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "width", "unit", "said"),
+    [
+        (0.99999, 1e-5, "number", ("0.99999", "± 0.00001")),
+        (5.0, 0.01, "count", ("5.00", "± 0.01")),
+        (1000.0, 0.3, "count", ("1,000.0", "± 0.3")),
+        (4.37, 0.001, "mos", ("4.370", "± 0.001")),
+        # What rounding leaves is none.
+        (0.99999, 1e-17, "number", ("1.0000", "± 0.0000")),
+        (1.0, 0.0, "number", ("1", "± 0")),
+    ],
+)
+def test_a_width_that_is_there_is_never_said_to_be_nothing(value, width, unit, said):
+    assert readable.with_width(Interval(value, width, 3, "runs"), unit) == said

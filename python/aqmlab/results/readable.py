@@ -52,7 +52,7 @@ def _unsigned(value: float, unit: str, decimals: int | None) -> str:
         case "s":
             return units.significant(1000 * value, 3) if abs(value) < 1 else f"{1000 * value:,.0f}"
         case "mos":
-            return f"{value:.2f}"
+            return f"{value:.{2 if decimals is None else decimals}f}"
         case "bps":
             return units.say_rate(value)
         case _ if unit in units.RATES:
@@ -141,6 +141,19 @@ def _decimals(value: float, width: float, unit: str) -> int | None:
         return _decimals_of_ms(value, 1000 * width)
     if width <= 0:
         return None
+    usual, first = _usual_decimals(value, width, unit), _of_first_digit(value, width)
+    shown = {"count": 0, "mos": 2}.get(unit) if usual is None else usual
+    is_hidden = unit != "share" and shown is not None and 2 * width < 10.0**-shown
+    return first if is_hidden and first is not None else usual
+
+
+def _of_first_digit(value: float, width: float) -> int | None:
+    """Decimals with which a width has one digit; none of one that sums of floating-point numbers leave behind."""
+    first = -math.floor(math.log10(width))
+    return first if width > ROUNDING * abs(value) and first <= FINEST else None
+
+
+def _usual_decimals(value: float, width: float, unit: str) -> int | None:
     two = max(1 - math.floor(math.log10(width)), 0)
     match unit:
         case "share":
@@ -167,6 +180,8 @@ SMALL_RATE = 0.01
 """Of its unit: a rate below it has as many decimals as it needs."""
 FINEST = 9
 """Decimals at most: those of a bit of the largest unit."""
+ROUNDING = 1e-9
+"""Of a number: a width that is no more of it is one of rounding."""
 
 
 def _rate_with_width(rate: float, wide: float, signed: bool) -> tuple[str, str]:
