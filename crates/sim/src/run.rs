@@ -81,7 +81,8 @@ pub fn run(scenario: &Scenario, sink: &mut dyn Sink, progress: Listener<'_>) -> 
     let mut look_at = look_every.map_or(Time::NEVER, |every| Time::ZERO + every);
     while window.next().is_set() {
         let next = window.next().min(look_at);
-        if !simulation.run_until(next, sink, progress) {
+        // A window that begins with the run has all of it.
+        if next > Time::ZERO && !simulation.run_until(next, sink, progress) {
             return None;
         }
         if let Some(every) = look_every.filter(|_| next == look_at) {

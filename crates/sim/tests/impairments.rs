@@ -46,6 +46,29 @@ fn a_path_loses_its_share() {
     assert_eq!(without.number("udp.lost_before_link_packets"), 0.0);
 }
 
+/// SYNs are sent at the start of the run, and again after three seconds.
+#[test]
+fn a_window_that_begins_with_the_run_has_its_first_instant() {
+    let lost = |warmup: &str| {
+        let ran = run(&format!(
+            r#"
+            duration = "2s"
+            tcp.stack = "freebsd4"
+            warmup = "{warmup}"
+            link.rate = "20mbit"
+            path = {{ rtt = "40ms", loss = 1.0, reverse_loss = 0 }}
+            [[traffic]]
+            kind = "bulk"
+            flows = 3
+            start = "0s"
+            handshake = true
+            "#
+        ));
+        ran.number("tcp.lost_before_link_packets")
+    };
+    assert_eq!((lost("0s"), lost("1ns")), (3.0, 0.0));
+}
+
 const USERS: &str = "
 [[traffic]]
 kind = 'web'
