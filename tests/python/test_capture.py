@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from aqmlab import cli
+from aqmlab.capture.connections import _Stream
 from aqmlab.capture.measure import measure
 from aqmlab.errors import BadInput, Doubt
 from aqmlab.vectors import ACCEPTOR, INITIATOR, convert
@@ -396,6 +397,62 @@ def test_what_packets_do_not_tell_is_not_compared(tmp_path: Path, capsys: pytest
         folder.mkdir()
         said = checks(folder, capsys, **options)  # type: ignore[arg-type]
         assert [said[waits]["agrees"], said[again]["agrees"]] == told, name
+
+
+def test_what_is_held_back_was_not_sent_again(tmp_path: Path) -> None:
+    """The second of three segments comes after the third, and once more; then one that has new data as well."""
+    made = Made()
+    client, server = INITIATOR, ACCEPTOR
+    made.passes(0, made.packet(client, SYN), client)
+    made.passes(11 * MS, made.packet(server, SYN | ACK), server)
+    made.passes(12 * MS, made.packet(client, ACK), client)
+    made.passes(13 * MS, made.packet(client, ACK | PSH, 0, 300, 0, GET), client)
+    for at, begin in ((20, 0), (22, 2000), (25, 1000)):
+        made.passes(at * MS, made.packet(server, ACK, begin, 1000, 300), server)
+    assert measure(written(tmp_path, made.seen)).as_dict()["forward"]["retransmitted_segments"] == 0
+    made.passes(30 * MS, made.packet(server, ACK, 1000, 1000, 300), server)
+    made.passes(32 * MS, made.packet(server, ACK, 2500, 1000, 300), server)
+    assert measure(written(tmp_path, made.seen)).as_dict()["forward"]["retransmitted_segments"] == 2
+
+
+def test_gaps_are_bounded() -> None:
+    stream = _Stream(0)
+    for begin in range(1, 2000, 2):
+        assert not stream.comes(begin + 1, begin + 2)
+    # The last gaps are known, and of the first nothing is.
+    assert [stream.comes(begin, begin + 1) for begin in (1999, 1999, 1)] == [False, True, True]
+
+
+def test_what_one_side_does_not_tell_is_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was dropped is not seen after the queue, and not at the hosts where it was before."""
+    folder = run_folder(tmp_path)
+    for places, told in (((BEFORE, DROPPED), [None, True]), ((DROPPED, AFTER), [True, None])):
+        path = written(tmp_path, conversation().seen, places=places)
+        assert cli.invoke(["capture", str(path), "--against", str(folder), "--json"]) == 0
+        said = {check["title"]: check["agrees"] for check in json.loads(capsys.readouterr().out)["against"]["checks"]}
+        assert [said[title] for title in ("exchanges", "retransmitted segments")] == told
+        assert cli.invoke(["capture", str(path), "--against", str(folder)]) == 0
+        assert "not told" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("end", "found", "recorded", "agrees"), [(540, 1, 2, True), (520, 1, 2, False)])
+def test_an_exchange_that_ends_at_an_edge_counts_on_either_side(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], end: int, found: int, recorded: int, agrees: bool
+) -> None:
+    """The second ends at 542 ms by the capture."""
+    said = checks(tmp_path, capsys, end=end)["exchanges"]
+    assert (said["captured"], said["recorded"], said["agrees"]) == (found, recorded, agrees)
+
+
+def test_a_segment_that_is_sent_again_at_an_edge_counts_on_either_side(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It comes at 200 ms from a server that is 40 ms away."""
+    for end, agrees in ((170, True), (150, False)):
+        folder = tmp_path / str(end)
+        folder.mkdir()
+        said = checks(folder, capsys, end=end)["retransmitted segments"]
+        assert (said["captured"], said["recorded"], said["agrees"]) == (0, 1, agrees)
 
 
 def test_a_capture_that_is_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:

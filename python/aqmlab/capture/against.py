@@ -2,8 +2,10 @@
 
 Counts are of the same packets at the same instants, so that they are to be equal, and so are waits, to rounding. A mark
 is counted by the run when it is made, and by the capture when the packet leaves: those that waited at an edge of the
-window may count on either side. What a capture cannot know is not compared: waits where a link was down, and segments
-sent again where some were lost on their way to the queue.
+window may count on either side. So may exchanges and segments sent again at an edge, which the hosts count by their own
+clocks and the capture where it sees them. What a capture cannot know is not compared: waits where a link was down, and
+segments sent again where some were lost before they were seen. Nor are exchanges where only what comes to the queue was
+captured: what is dropped there is not at the hosts.
 
 Of response times the capture knows what passed at the queue and estimates the way between it and the hosts, who have
 clocks and work of their own: these are paired, exchange by exchange, and what they differ by is shown.
@@ -113,11 +115,14 @@ def against(measured: Measured, run: Run) -> tuple[list[Check], dict[str, Paired
         ]
     if said["exchanges"] is None or links.are_several(run.scenario):
         return checks, {}
-    completed = run.summary["exchanges"]["completed"]
-    checks.append(Check("exchanges", said["exchanges"]["completed"], completed, 0.001))
+    recorded = run.summary["exchanges"]["completed"]
+    completed = said["exchanges"]["completed"] if any(queue.has_after for queue in measured.queues) else None
+    checks.append(Check("exchanges", completed, recorded, 0.001, measured.exchanges_at_edges(), "exchanges"))
     tcp = run.summary["tcp"]
-    again = None if tcp["lost_before_link_packets"] else sum(said[name]["retransmitted_segments"] for name in WAYS)
-    checks.append(Check("retransmitted segments", again, tcp["retransmitted_segments"], 0.01))
+    seen = [said[name]["retransmitted_segments"] for name in WAYS if said[name]["retransmitted_segments"] is not None]
+    again = None if tcp["lost_before_link_packets"] or not seen else sum(seen)
+    at_edges = measured.sent_again_at_edges()
+    checks.append(Check("retransmitted segments", again, tcp["retransmitted_segments"], 0.01, at_edges, "segments"))
     pairs = {name: _paired(measured, run, way) for way, name in enumerate(WAYS)} if run.has_exchanges else {}
     return checks, {name: pair for name, pair in pairs.items() if pair.recorded or pair.captured}
 

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from aqmlab.vectors.segments import ACK, FIN, SYN, Segment
 
 _HALF, _SPACE = 1 << 31, 1 << 32
+_MOST_GAPS = 256
+"""Places of a stream whose data have not come yet, and are kept; of more the first ones count as having come."""
 _REQUEST = re.compile(rb"(?:GET|POST) /(\d+)[ ?]")
 
 
@@ -57,19 +59,33 @@ class Exchange:
 class _Stream:
     """The data of one direction of a connection, as positions that begin with the SYN at 0."""
 
-    __slots__ = ("_islands", "first", "passed", "sent")
+    __slots__ = ("_gaps", "_islands", "first", "passed", "sent")
 
     def __init__(self, sequence: int) -> None:
         self.first = sequence
         self.sent = 1
-        """Up to where it was seen before the queue."""
+        """Up to where it was seen before the queue, but for the gaps."""
         self.passed = 1
         """Up to where no byte is missing after it."""
         self._islands: list[tuple[int, int]] = []
+        self._gaps: list[tuple[int, int]] = []
 
     def position(self, sequence: int) -> int:
         """A sequence number as a position near what was sent last."""
         return self.sent + (sequence - self.first - self.sent + _HALF) % _SPACE - _HALF
+
+    def comes(self, begin: int, end: int) -> bool:
+        """Data are before the queue; whether any of them were there already."""
+        if begin >= self.sent:
+            if begin > self.sent:
+                self._gaps = [*self._gaps, (self.sent, begin)][-_MOST_GAPS:]
+            self.sent = end
+            return False
+        is_first = any(low <= begin and end <= high for low, high in self._gaps)
+        left = [part for low, high in self._gaps for part in ((low, min(high, begin)), (max(low, end), high))]
+        self._gaps = [(low, high) for low, high in left if low < high]
+        self.sent = max(self.sent, end)
+        return not is_first
 
     def passes(self, begin: int, end: int) -> bool:
         """Data are after the queue; whether less is missing than before."""
@@ -168,10 +184,10 @@ class Connection:
         if not size:
             return False, None
         begin = stream.position(segment.sequence)
-        end = begin + size
-        if begin < stream.sent:
-            stream.sent = max(stream.sent, end)
-            return True, None
+        is_late = begin < stream.sent
+        is_again = stream.comes(begin, begin + size)
+        if is_late:
+            return is_again, None
         over = None
         if is_client and segment.payload:
             if self._asked_ns is not None and self._server.sent > self._begins:
@@ -181,8 +197,11 @@ class Connection:
                 self._asked_ns, self._request, self._begins = now, begin, self._server.passed
                 self._expected = int(line[1]) if line else None
             self._asked_to = begin + segment.payload
-        stream.sent = end
         return False, over
+
+    def far_ns(self, way: int) -> int:
+        """How far the sender of what flows that way is from the queue, there and back; 0 if it is not known."""
+        return (self._handshake.client_ns if way == self._way else self._handshake.server_ns) or 0
 
     def after(self, segment: Segment, way: int) -> Exchange | None:
         """A segment is after the queue; the exchange that is over with it."""
@@ -257,11 +276,11 @@ class Connections:
         self._open: dict[frozenset[tuple[bytes, int]], Connection] = {}
         self.exchanges: list[Exchange] = []
         self.counts: Counter[str] = Counter()
-        self.retransmitted = [0, 0]
-        """Segments that came to the queue again, by direction, in the window."""
+        self.again_ns: tuple[list[tuple[int, int]], ...] = ([], [])
+        """Of segments that came to the queue again, by direction: when, and how far their sender is."""
 
-    def before(self, segment: Segment, payload: bytes, way: int, counts: bool) -> None:
-        """A segment is before the queue; whether it `counts`."""
+    def before(self, segment: Segment, payload: bytes, way: int) -> None:
+        """A segment is before the queue."""
         ends = frozenset((segment.source, segment.target))
         connection = self._open.get(ends)
         if segment.flags & (SYN | ACK) == SYN and (connection is None or connection.is_anew(segment)):
@@ -272,7 +291,8 @@ class Connections:
             self.counts["without_beginning"] += 1
             return
         again, over = connection.before(segment, payload, way)
-        self.retransmitted[way] += again and counts
+        if again:
+            self.again_ns[way].append((segment.time_ns, connection.far_ns(way)))
         if over is not None:
             self.exchanges.append(over)
 

@@ -1,6 +1,7 @@
 """Reads a capture of the queue once, from the first packet to the last, and works out what it says."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from aqmlab.vectors.segments import Unreadable, segment
 
 _QUANTILES = (10, 25, 50, 75, 90, 95, 99)
 _NS = 1_000_000_000
+_LATE_NS = 10_000_000
+"""What a host's clock and its work may put between an instant of its own and that of the queue."""
 MOST_SILENCE_S = 1.0
 """Between the last packet of a capture and the end of what is asked for, without a word."""
 
@@ -94,9 +97,28 @@ class Measured:
             "throughput_bps": queue.delivered_bytes * 8 / self.measured_s if queue.has_after else None,
             "queue_delay_mean_s": float(waits.mean()) if waits.size else None,
             "queue_delay_p99_s": float(statistics.quantiles(waits, [0.99])[0]) if waits.size else None,
-            "retransmitted_segments": self.connections.retransmitted[way],
+            # Where packets were lost before the first place at which they are seen, what comes again is not known.
+            "retransmitted_segments": self._sent_again(way) if queue.has_before else None,
             "unmatched_packets": queue.unmatched,
         }
+
+    def _sent_again(self, way: int) -> int:
+        first, last = self.start_s * _NS, math.inf if self.is_to_the_end else self.end_s * _NS
+        return sum(first <= time < last for time, _ in self.connections.again_ns[way])
+
+    def exchanges_at_edges(self) -> int:
+        """Exchanges that the hosts may have on the other side of an edge of the window."""
+        ends = ((exchange.completed_ns, exchange.missing_ns or 0) for exchange in self.connections.exchanges)
+        return self._at_edges(ends)
+
+    def sent_again_at_edges(self) -> int:
+        """Segments sent again that the hosts may have on the other side of an edge of the window."""
+        return sum(self._at_edges(times) for times in self.connections.again_ns)
+
+    def _at_edges(self, times: Iterable[tuple[int, int]]) -> int:
+        """How many times are no further from an edge than their host is from the queue, or may be late."""
+        edges = (self.start_s * _NS, self.end_s * _NS)
+        return sum(any(abs(time - edge) <= max(far, _LATE_NS) for edge in edges) for time, far in times)
 
     def waits_s(self, way: int) -> npt.NDArray[np.float64]:
         """How long each packet that left waited."""
@@ -147,7 +169,7 @@ def measure(path: Path, start_s: float = 0.0, end_s: float | None = None) -> Mea
             continue
         if is_before or not has[BEFORE]:
             payload = frame.data[len(frame.data) - _kept(frame, tcp.payload) :] if tcp.payload else b""
-            connections.before(tcp, payload, point.way, first <= frame.time_ns < last)
+            connections.before(tcp, payload, point.way)
         if not is_before or not has[AFTER]:
             connections.after(tcp, point.way)
     for queue in queues:

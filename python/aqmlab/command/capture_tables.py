@@ -80,7 +80,8 @@ def _allowed(check: Check) -> Text:
     """The tolerance that `same` stands for."""
     said = [f"{100 * check.tolerance:g} %"] if check.tolerance else []
     if check.least:
-        said.append(f"{1e6 * check.least:g} us" if check.unit == "s" else f"{check.least:g} {check.unit}")
+        unit = check.unit.removesuffix("s") if check.least == 1 else check.unit
+        said.append(f"{1e6 * check.least:g} us" if check.unit == "s" else f"{check.least:g} {unit}")
     return Text(" or ".join(said) or "nothing", style="dim")
 
 
