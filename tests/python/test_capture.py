@@ -415,6 +415,23 @@ def test_what_is_held_back_was_not_sent_again(tmp_path: Path) -> None:
     assert measure(written(tmp_path, made.seen)).as_dict()["forward"]["retransmitted_segments"] == 2
 
 
+@pytest.mark.parametrize("kept", [0, 1, 19])
+def test_a_packet_without_its_header_is_left_out(tmp_path: Path, kept: int) -> None:
+    path = tmp_path / "packets.pcapng"
+    path.write_bytes(pcapng(conversation().seen[:5], snap=kept))
+    with pytest.warns(Doubt, match="5 of 5 packets have less than their IP header captured and are left out"):
+        found = measure(path)
+    assert found.connections.counts["unreadable"] == 5
+    assert found.as_dict()["forward"]["offered_packets"] is None
+
+
+@pytest.mark.parametrize(("option", "time"), [("--from", "1e300s"), ("--from", "1e400s"), ("--to", "1e400s")])
+def test_times_are_finite(tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, time: str) -> None:
+    path = written(tmp_path, conversation().seen)
+    assert cli.invoke(["capture", str(path), option, time]) == 2
+    assert capsys.readouterr().err == f"aqmlab: {option} {time}: expected a finite time such as 10s\n"
+
+
 def test_gaps_are_bounded() -> None:
     stream = _Stream(0)
     for begin in range(1, 2000, 2):

@@ -16,7 +16,7 @@ from aqmlab.errors import BadInput, doubt
 from aqmlab.links import WAYS
 from aqmlab.vectors import capture
 from aqmlab.vectors.points import AFTER, BEFORE, DROPPED, POINTS
-from aqmlab.vectors.segments import Unreadable, segment
+from aqmlab.vectors.segments import Unreadable, has_header, segment
 
 _QUANTILES = (10, 25, 50, 75, 90, 95, 99)
 _NS = 1_000_000_000
@@ -140,7 +140,7 @@ def measure(path: Path, start_s: float = 0.0, end_s: float | None = None) -> Mea
     first, last = round(start_s * _NS), 2**63 if end_s is None else round(end_s * _NS)
     queues = (Queue(first, last), Queue(first, last))
     connections = Connections()
-    packets = latest = 0
+    packets = latest = headless = 0
     # Where one side of the queue was captured, what is seen there stands for both.
     has = {place: any(point.place == place for point in places) for place in (BEFORE, AFTER)}
     for frame in capture.frames(path):
@@ -154,6 +154,10 @@ def measure(path: Path, start_s: float = 0.0, end_s: float | None = None) -> Mea
                 f"{path}: packet {packets} is of interface {frame.interface!r}, which stands after the first packet: "
                 "expected one that is described before, as each section of a capture describes all of its own"
             )
+        if not has_header(frame):
+            connections.counts["unreadable"] += 1
+            headless += 1
+            continue
         queue = queues[point.way]
         if point.place == DROPPED:
             queue.is_lost(frame)
@@ -176,6 +180,8 @@ def measure(path: Path, start_s: float = 0.0, end_s: float | None = None) -> Mea
         queue.ends()
     if packets == 0:
         raise BadInput(f"{path}: expected packets, found none")
+    if headless:
+        doubt(f"{path}: {headless:,} of {packets:,} packets have less than their IP header captured and are left out")
     seen_s = latest / _NS
     end = seen_s if end_s is None else end_s
     if min(end, seen_s) <= start_s:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,8 +45,8 @@ def capture(
 
     recorded = None if run is None else _run(run)
     start_s, end_s = (0.0, None) if recorded is None else recorded.window
-    start_s = start_s if begin is None else units.seconds(begin, "--from")
-    end_s = end_s if end is None else units.seconds(end, "--to")
+    start_s = start_s if begin is None else _time_s(begin, "--from")
+    end_s = end_s if end is None else _time_s(end, "--to")
     if end_s is not None and end_s <= start_s:
         raise BadInput(f"--to {end or end_s}: expected a time after {start_s:g} s")
     if recorded is not None and (begin is not None or end is not None):
@@ -60,6 +61,13 @@ def capture(
             capture_tables.against(terminal.console(), checks, pairs)
     if any(check.agrees is False for check in checks):
         raise typer.Exit(1)
+
+
+def _time_s(text: str, option: str) -> float:
+    time_s = units.seconds(text, option)
+    if not math.isfinite(1e9 * time_s):
+        raise BadInput(f"{option} {text}: expected a finite time such as 10s")
+    return time_s
 
 
 def _as_dict(found: Measured, checks: list[Check], pairs: dict[str, Paired]) -> dict[str, Any]:

@@ -43,6 +43,11 @@ class Unreadable(Exception):  # noqa: N818 - a reason to count, nothing that goe
     """A frame of which less than the headers was captured, or a piece of a packet."""
 
 
+def has_header(frame: Frame) -> bool:
+    """Whether the IP header of a raw packet was captured."""
+    return len(frame.data) >= (40 if frame.data[:1] >= b"\x60" else 20)
+
+
 def segment(frame: Frame) -> Segment | None:
     """The TCP segment in a frame; nothing if there is none; raises `Unreadable` if it cannot be told."""
     at = _network_layer(frame)
