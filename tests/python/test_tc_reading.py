@@ -39,6 +39,31 @@ def test_a_dump_cut_off_anywhere_keeps_the_rest(name):
             assert len(wrong - {"ecn", "mark_until"}) <= 1 or found.notes, (end, wrong)
 
 
+@pytest.mark.parametrize(
+    "shown",
+    [
+        *("[{" + '"a":[' * depth for depth in (900, 950, 980, 990, 100_000)),
+        '[{"a":' * 100_000,
+        '[{"kind": "pie", "limit": ' + "9" * 5000 + "}]",
+    ],
+    ids=["900", "950", "980", "990", "lists", "objects", "number"],
+)
+def test_json_that_no_parser_takes_is_noted(shown):
+    """Those of some 900 lists are read, and mended, at the edge of what Python's stack holds."""
+    (note,) = [note for note in parse(GOOD + shown).notes if "without a kind" not in note]
+    assert re.match("line 4: .*JSON (that is cut off or broken|of which a number is too long, or that is nested)", note)
+    assert len(parse(GOOD + shown).nodes) >= 3
+
+
+def test_a_cut_off_dump_is_parsed_a_few_times_and_not_at_every_mark(monkeypatch):
+    one = {"kind": "fq_codel", "handle": "10:", "root": True, "options": {"limit": 10240, "target": 4999}}
+    tried = []
+    decode = json.JSONDecoder.decode
+    monkeypatch.setattr(json.JSONDecoder, "decode", lambda self, text: tried.append(text) or decode(self, text))
+    found = parse(json.dumps([one | {"dev": f"eth{k}"} for k in range(100)])[:-30])
+    assert len(found.nodes) == 100 and 1 <= len(tried) <= 3
+
+
 def test_a_json_dump_that_is_cut_off_says_so():
     whole = (DATA / "fq_codel-all.json").read_text()
     link, found = link_of(whole[: whole.index('"flows"')], rate="10mbit")

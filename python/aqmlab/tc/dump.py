@@ -371,57 +371,62 @@ def _command(words: Iterable[str], at: int, found: Dump, count: int = 1) -> None
 _DECODER = json.JSONDecoder(parse_constant=str)
 """NaN and Infinity, which Python reads as numbers, are words that nothing takes."""
 
+_MARKS = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{},]', re.DOTALL)
+"""Strings, brackets and commas."""
+
 
 def _json(lines: Sequence[str], at: int, found: Dump) -> int:
     """Reads one JSON list; the answer is how many lines it took."""
     text = "\n".join(lines)
     start = len(text) - len(text.lstrip())
     try:
-        items, end = _DECODER.raw_decode(text, start)
-    except json.JSONDecodeError as error:
-        items, where = _repaired(text)
-        found.note(at + text.count("\n", 0, error.pos), f"{_around(text, error.pos)!r}: JSON that is cut off or broken")
-        end = where
+        items, end, broken = _decoded(text, start)
+    except (ValueError, RecursionError):
+        items, end, broken = [], len(text), None
+        found.note(at, f"{_around(text, start)!r}: JSON of which a number is too long, or that is nested too deeply")
+    if broken is not None:
+        found.note(at + text.count("\n", 0, broken), f"{_around(text, broken)!r}: JSON that is cut off or broken")
     for item in items if isinstance(items, list) else [items]:
         if isinstance(item, Mapping):
             _item(item, at + text.count("\n", 0, start), found)
     return 1 + text.count("\n", 0, end)
 
 
+def _decoded(text: str, start: int) -> tuple[Any, int, int | None]:
+    """What a list says, where it ends, and where it breaks off if it does."""
+    try:
+        return *_DECODER.raw_decode(text, start), None
+    except json.JSONDecodeError as error:
+        return _repaired(text[: error.pos + 1]), len(text), error.pos
+
+
 def _around(text: str, position: int) -> str:
     return text[max(0, position - 24) : position + 8].replace("\n", " ").strip()
 
 
-def _repaired(text: str) -> tuple[Any, int]:
-    """What a list that ends too early, or breaks off, still says: all that closes after the last whole value."""
-    closing: list[str] = []
-    best = ("[]", 0)
-    in_string = is_escaped = False
-    for position, character in enumerate(text):
-        if in_string:
-            in_string = is_escaped or character != '"'
-            is_escaped = character == "\\" and not is_escaped
+def _repaired(text: str) -> Any:
+    """What a list says that is sound but for its end: all that closes after the last whole value."""
+    marks = [mark for mark in _MARKS.finditer(text) if not mark[0].startswith('"')]
+    while marks:
+        mark = marks.pop()
+        if mark[0] in "[{":
             continue
-        match character:
-            case '"':
-                in_string = True
-            case "[" | "{":
-                closing.append("]" if character == "[" else "}")
-            case "," | "]" | "}":
-                candidate = text[:position] + "".join(reversed(closing))
-                if _is_json(candidate):
-                    best = (candidate, position)
-                if character != "," and closing:
-                    closing.pop()
-    return json.loads(best[0], parse_constant=str), len(text)
+        try:
+            return _DECODER.decode(text[: mark.start()] + _closing(marks))
+        except json.JSONDecodeError:
+            continue
+    return []
 
 
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text, parse_constant=str)
-    except json.JSONDecodeError:
-        return False
-    return True
+def _closing(marks: Iterable[re.Match[str]]) -> str:
+    """What closes all that these brackets leave open."""
+    still: list[str] = []
+    for mark in marks:
+        if mark[0] in "[{":
+            still.append("]" if mark[0] == "[" else "}")
+        elif mark[0] != "," and still:
+            still.pop()
+    return "".join(reversed(still))
 
 
 _PLACES = ("kind", "class", "handle", "dev", "root", "parent", "refcnt", "leaf", "offloaded", "options", "stab")
