@@ -212,6 +212,20 @@ def test_window_and_repair_are_settings_of_their_own(repair, sack, recovery, ear
 
 
 @pytest.mark.parametrize(
+    "rtt",
+    [
+        {"pareto": {"scale": "10ms", "shape": 1.0}},
+        {"pareto": {"scale": "10ms", "shape": 0.5}},
+        {"weibull": {"scale": "10ms", "shape": 0.05}},
+        {"lognormal": {"median": "10ms", "sigma": 50.0}},
+    ],
+)
+def test_a_distribution_without_a_mean_is_refused(rtt):
+    with pytest.raises(BadInput, match=r"^rtt \w+ of 10ms, [\d.]+: expected a distribution with a mean of at most"):
+        written(path={"rtt": rtt})
+
+
+@pytest.mark.parametrize(
     "rtt, mean_ms",
     [
         ("40ms", 40),

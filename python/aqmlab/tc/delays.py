@@ -13,6 +13,9 @@ from aqmlab.errors import BadInput
 from aqmlab.tc import quantities as q
 from aqmlab.tc.lines import Line, Section
 
+_MOST_US = 1e12
+"""The longest time of a scenario."""
+
 
 def of_paths(tree: Tree, traffic: list[Tree], dev: str, reverse_dev: str) -> list[Section]:
     """Half of the round-trip time before each port of one link."""
@@ -77,7 +80,20 @@ def _said(rtt: Any) -> str:
 
 
 def mean_us(rtt: Any) -> float:
-    """The mean of a distribution of times, microseconds."""
+    """The mean of a distribution of times, microseconds; raises `BadInput` if it has none, or one beyond any time."""
+    try:
+        mean = _mean_us(rtt)
+    except OverflowError:
+        mean = math.inf
+    if mean > _MOST_US:
+        raise BadInput(
+            f"rtt {_said(rtt)}: expected a distribution with a mean of at most {q.time_text(_MOST_US)}, "
+            "as netem delays all packets alike"
+        )
+    return mean
+
+
+def _mean_us(rtt: Any) -> float:
     if not isinstance(rtt, Mapping):
         return q.microseconds(str(rtt))
     form, what = next((name, item) for name, item in rtt.items() if name != "step")
