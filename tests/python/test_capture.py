@@ -34,8 +34,9 @@ def pcapng(
     places: tuple[str, ...] = (BEFORE, DROPPED, AFTER),
     snap: int = 128,
     ways: tuple[str, ...] = ("forward", "reverse"),
+    statistics: Iterable[tuple[int, dict[int, int]]] = (),
 ) -> bytes:
-    """A capture as the test bed writes it."""
+    """A capture as the test bed writes it, with these counts of its interfaces by their codes."""
     out = bytearray(block("<", 0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))
     names = [f"{way}, {place}" for way in ways for place in places]
     for name in names:
@@ -51,6 +52,9 @@ def pcapng(
         if comment:
             body += option(1, comment.encode()) + option(0, b"")
         out += block("<", 6, body)
+    for number, counts in statistics:
+        said = b"".join(option(code, struct.pack("<Q", count)) for code, count in counts.items())
+        out += block("<", 5, struct.pack("<III", number, 0, 0) + said + option(0, b""))
     return bytes(out)
 
 
@@ -248,6 +252,40 @@ def test_an_interface_that_is_described_late_is_refused(tmp_path: Path) -> None:
     path = in_sections(tmp_path, pcapng(conversation().seen, places=(BEFORE,)), pcapng(later, places=(AFTER,)))
     with pytest.raises(BadInput, match="packet 15 is of interface 'reverse, after the queue', which stands after the"):
         measure(path)
+
+
+def test_packets_that_a_file_says_are_missing_are_told(tmp_path: Path) -> None:
+    """The last statistics of an interface count, and those of each section; all ones are no count."""
+    seen = conversation().seen
+    parts = [one for one in seen if one[0] < 300 * MS], [one for one in seen if one[0] >= 300 * MS]
+    first = pcapng(
+        parts[0], statistics=[(0, {4: 9, 5: 3}), (0, {4: 20, 5: 5, 7: 2}), (1, {5: 2**64 - 1}), (77, {5: 9})]
+    )
+    path = in_sections(tmp_path, first, pcapng(parts[1], statistics=[(0, {4: 9, 5: 1000})]))
+    with pytest.warns(Doubt, match=r"says that packets are missing from it: 1,007$"):
+        assert measure(path).packets == 28
+
+
+@pytest.mark.parametrize(
+    ("captured", "problem"),
+    [
+        ({"seen": 28, "missed": 0, "error": None}, ""),
+        ({"seen": 30, "missed": 2, "error": None}, ": 2 of 30 packets are missing, as the run's summary says\n"),
+        ({"seen": 30, "missed": 2, "error": "no room"}, "summary says, and the file ends early: no room\n"),
+        ({"links": {"core": {"forward": {"seen": 9, "missed": 1, "error": None}}}}, ": 1 of 9 packets are missing"),
+        ({"links": {"home": {"forward": {"seen": 9, "missed": 1, "error": None}}}}, ""),
+    ],
+)
+def test_packets_that_a_run_says_are_missing_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], captured: dict[str, object], problem: str
+) -> None:
+    path, folder = tmp_path / "packets.core.forward.pcapng", run_folder(tmp_path)
+    path.write_bytes(pcapng(conversation().seen))
+    summary = json.loads((folder / "summary.json").read_text())
+    (folder / "summary.json").write_text(json.dumps({**summary, "live": {"capture": captured}}))
+    assert cli.invoke(["capture", str(path), "--against", str(folder)]) == 0
+    error = capsys.readouterr().err
+    assert problem in error and bool(error) == bool(problem)
 
 
 def test_names_and_comments_are_read(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ clocks and work of their own: these are paired, exchange by exchange, and what t
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,18 @@ def against(measured: Measured, run: Run) -> tuple[list[Check], dict[str, Paired
     checks.append(Check("retransmitted segments", again, tcp["retransmitted_segments"], 0.01, at_edges, "segments"))
     pairs = {name: _paired(measured, run, way) for way, name in enumerate(WAYS)} if run.has_exchanges else {}
     return checks, {name: pair for name, pair in pairs.items() if pair.recorded or pair.captured}
+
+
+def lacking(path: Path, run: Run) -> str | None:
+    """What the run says is missing from its capture, in a sentence."""
+    said = run.summary.get("live", {}).get("capture") or {}
+    if "links" in said:
+        link, way = [*path.name.split("."), "", ""][1:3]
+        said = said["links"].get(link, {}).get(way, {})
+    early = f", and the file ends early: {said['error']}" if said.get("error") else ""
+    if not (early or said.get("missed")):
+        return None
+    return f"{path}: {said['missed']:,} of {said['seen']:,} packets are missing, as the run's summary says{early}"
 
 
 def _was_down(scenario: Mapping[str, Any]) -> bool:

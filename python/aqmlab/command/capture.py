@@ -39,7 +39,7 @@ def capture(
     Packets, drops and marks by reason, throughput, the wait in the queue, retransmissions, and response times. With
     --against, beside what the run recorded of the same window.
     """
-    from aqmlab.capture.against import against
+    from aqmlab.capture.against import against, lacking
     from aqmlab.capture.measure import measure
     from aqmlab.command import capture_tables, terminal
 
@@ -51,6 +51,8 @@ def capture(
         raise BadInput(f"--to {end or end_s}: expected a time after {start_s:g} s")
     if recorded is not None and (begin is not None or end is not None):
         raise BadInput("capture --against: expected neither --from nor --to, as the run's own window is compared")
+    if recorded is not None and (said := lacking(file, recorded)) is not None:
+        doubt(said)
     found = measure(file, start_s, end_s)
     checks, pairs = ([], {}) if recorded is None else against(found, recorded)
     if as_json:

@@ -16,9 +16,12 @@ from aqmlab.errors import BadInput, doubt
 
 _PCAP = {0xA1B2C3D4: 1_000, 0xA1B23C4D: 1}
 _SECTION = 0x0A0D0D0A
-_INTERFACE, _OLD_PACKET, _PLAIN_PACKET, _PACKET = 1, 2, 3, 6
+_INTERFACE, _OLD_PACKET, _PLAIN_PACKET, _STATISTICS, _PACKET = 1, 2, 3, 5, 6
 _BYTE_ORDER = 0x1A2B3C4D
 _COMMENT, _NAME, _RESOLUTION, _OFFSET = 1, 2, 9, 14
+_DROPS = {5, 7}
+"""Of an interface's statistics: packets that the interface, and that the operating system, dropped."""
+_UNKNOWN = 2**64 - 1
 # No frame is longer; a length beyond is a damaged file.
 _LONGEST = 1 << 24
 
@@ -52,6 +55,8 @@ class _Interface:
     ticks_per_s: int = 1_000_000
     offset_s: int = 0
     name: str = ""
+    missing: int = 0
+    """Packets of it that are not in the file, by its last statistics."""
 
     def time_ns(self, ticks: int) -> int:
         return ticks * 1_000_000_000 // self.ticks_per_s + self.offset_s * 1_000_000_000
@@ -60,7 +65,8 @@ class _Interface:
 def frames(path: Path) -> Iterator[Frame]:
     """Every whole frame of a capture; raises `BadInput` where the file is none, or ends before the first is whole.
 
-    One that ends in the middle of a later frame, as where what wrote it was killed or had no room left, is doubted.
+    One that ends in the middle of a later frame, as where what wrote it was killed or had no room left, is doubted, and
+    one that says that packets are missing from it.
     """
     try:
         with files.opened(path, files.CAPTURE) as file:
@@ -71,6 +77,8 @@ def frames(path: Path) -> Iterator[Frame]:
                 if not bytes_in.packets:
                     raise
                 doubt(f"{cut}, which are read")
+            if missing := bytes_in.missing:
+                doubt(f"{path}: says that packets are missing from it: {missing:,}")
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from None
 
@@ -142,6 +150,18 @@ class _Bytes:
         self.interfaces: list[_Interface] = []
         """Of the section that is read."""
         self.times = _Times()
+        self._missing_before = 0
+
+    @property
+    def missing(self) -> int:
+        """Packets that are not in the file, as it says so far."""
+        return self._missing_before + sum(interface.missing for interface in self.interfaces)
+
+    def next_section(self) -> None:
+        """Another section describes interfaces of its own."""
+        self._missing_before = self.missing
+        self.interfaces = []
+        self.times.next_section()
 
     def take(self, count: int, what: str) -> bytes:
         data = self.file.read(count)
@@ -190,8 +210,7 @@ def _pcapng(file: _Bytes) -> Iterator[Frame]:
             order = "<" if struct.unpack("<I", magic)[0] == _BYTE_ORDER else ">"
             if struct.unpack(order + "I", magic)[0] != _BYTE_ORDER:
                 raise file.refuse(f"byte order {magic.hex(' ')}: expected a section of a pcapng file")
-            file.interfaces = []
-            file.times.next_section()
+            file.next_section()
         (total,) = struct.unpack(order + "I", head)
         # Type, length and, of a section, byte order are read; the length comes again at the end.
         rest = total - (12 if kind == _SECTION else 8)
@@ -217,6 +236,13 @@ def _pcapng(file: _Bytes) -> Iterator[Frame]:
 def _block(file: _Bytes, kind: int, body: bytes, order: str, interfaces: list[_Interface]) -> Frame | None:
     if kind == _INTERFACE:
         interfaces.append(_interface(body, order))
+        return None
+    if kind == _STATISTICS:
+        number, _, _ = struct.unpack_from(order + "III", body)
+        if number < len(interfaces):
+            counts = [value for code, value in _options(body, 12, order) if code in _DROPS and len(value) == 8]
+            drops = [struct.unpack(order + "Q", value)[0] for value in counts]
+            interfaces[number].missing = sum(drop for drop in drops if drop != _UNKNOWN)
         return None
     if kind == _PLAIN_PACKET:
         raise file.refuse("a packet without a time: expected enhanced packet blocks")
