@@ -14,8 +14,12 @@ pub(crate) fn other_units(text: &str) -> Option<usize> {
     const OTHERS: [&str; 16] =
         ["ms", "us", "ns", "min", "h", "kb", "mb", "gb", "kib", "mib", "gib", "bits", "bit", "kbit", "mbit", "packets"];
     let (number, heading) = data(text).next().filter(|(_, line)| is_heading(line))?;
-    let unit = |field: &str| field.trim().rsplit('_').next().unwrap_or_default().to_lowercase();
-    heading.split(',').any(|field| field.contains('_') && OTHERS.contains(&unit(field).as_str())).then_some(number)
+    // `ms`, `time_ms`, `Time (ms)`, `Time [ms]`, `time/ms`
+    let unit = |field: &str| {
+        let field = field.trim().trim_end_matches([')', ']']);
+        field.rsplit(['_', ' ', '(', '[', '/']).next().unwrap_or_default().to_lowercase()
+    };
+    heading.split(',').any(|field| OTHERS.contains(&unit(field).as_str())).then_some(number)
 }
 
 fn data(text: &str) -> impl Iterator<Item = (usize, &str)> {

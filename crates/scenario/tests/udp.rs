@@ -166,6 +166,16 @@ fn bad_input_is_one_line() {
             "time_ms,bytes\n1,500\n",
             "f.csv:1: traffic.0.packets = time_ms,bytes: expected seconds and bytes, as time_s,bytes",
         ),
+        (
+            trace,
+            "ms,bytes\n1,500\n",
+            "f.csv:1: traffic.0.packets = ms,bytes: expected seconds and bytes, as time_s,bytes",
+        ),
+        (
+            trace,
+            "Time (ms),bytes\n1,500\n",
+            "f.csv:1: traffic.0.packets = Time (ms),bytes: expected seconds and bytes, as time_s,bytes",
+        ),
         (trace, "t,b\n-1,500\n", "f.csv:2: traffic.0.packets = -1,500: expected time,bytes, such as 0.25,573"),
         (
             trace,
