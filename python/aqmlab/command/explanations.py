@@ -264,7 +264,8 @@ def converted(out: Console, found: Converted) -> None:
         for key, text in (
             ("unreadable_frames", "frames without whole headers or fragments"),
             ("missed_bytes", "bytes acknowledged but not captured"),
-            ("earlier_frames", "frames earlier than one before them"),
+            ("earlier_frames", "frames earlier than one before them, put into their order"),
+            ("unsorted_segments", "segments that came too late for that"),
             ("beyond_limits", "connections with times or sizes beyond what is read, cut to that"),
         )
         if count[key] != "0"

@@ -1,7 +1,7 @@
 """A capture becomes connection vectors, in one pass.
 
-In memory is what of the open connections is needed; those that are over wait in a temporary file for being written in
-the order of their starts, whatever the order of the frames.
+In memory is what of the open connections is needed, and segments of the last seconds, which are put into the order of
+their times; connections that are over wait in a temporary file for being written in the order of their starts.
 """
 
 import ipaddress
@@ -19,6 +19,7 @@ from aqmlab.vectors import cvec
 from aqmlab.vectors.capture import FALLS_NS, Frame, frames
 from aqmlab.vectors.conversation import Conversation
 from aqmlab.vectors.model import ACCEPTOR, INITIATOR
+from aqmlab.vectors.order import Numbered, by_time
 from aqmlab.vectors.points import BEFORE, DROPPED, POINTS
 from aqmlab.vectors.segments import ACK, LINK_TYPES, SYN, Segment, Unreadable, segment
 from aqmlab.vectors.spool import Spool
@@ -54,7 +55,8 @@ class Converted:
         names = (
             *("frames", "tcp_segments", "other_frames", "unreadable_frames"),
             *("sequential", "concurrent", "unfinished", "without_beginning", "without_answer", "without_data"),
-            *("elsewhere", "initiator_bytes", "acceptor_bytes", "missed_bytes", "earlier_frames", "beyond_limits"),
+            *("elsewhere", "initiator_bytes", "acceptor_bytes", "missed_bytes", "earlier_frames", "unsorted_segments"),
+            "beyond_limits",
         )
         return {
             "capture": str(self.capture),
@@ -154,10 +156,25 @@ class _Conversion:
         self.first_ns = self.earliest_ns = self.latest_ns = 0
 
     def run(self, captured: Iterator[Frame]) -> None:
-        swept_ns = 0
+        before_ns = swept_ns = None
+        for time_ns, number, tcp in by_time(self.segments(captured)):
+            if before_ns is None or swept_ns is None:
+                before_ns = swept_ns = time_ns
+            self.counts["unsorted_segments"] += time_ns < before_ns
+            before_ns = max(before_ns, time_ns)
+            self.take(tcp, number)
+            if time_ns - swept_ns > _SWEEP_NS:
+                swept_ns = time_ns
+                self.sweep(swept_ns)
+        for key in list(self.open):
+            self.close(key)
+        self.found.duration_s = (self.latest_ns - self.earliest_ns) / 1e9
+
+    def segments(self, captured: Iterator[Frame]) -> Iterator[Numbered]:
+        """Those of TCP, in the order of the file."""
         for frame in _once(captured):
             if self.counts["frames"] == 0:
-                self.first_ns = self.earliest_ns = self.latest_ns = swept_ns = frame.time_ns
+                self.first_ns = self.earliest_ns = self.latest_ns = frame.time_ns
             self.counts["frames"] += 1
             self.keep_time(frame)
             if frame.link_type not in LINK_TYPES:
@@ -174,13 +191,7 @@ class _Conversion:
                 self.counts["other_frames"] += 1
                 continue
             self.counts["tcp_segments"] += 1
-            self.take(tcp)
-            if self.latest_ns - swept_ns > _SWEEP_NS:
-                swept_ns = self.latest_ns
-                self.sweep(swept_ns)
-        for key in list(self.open):
-            self.close(key)
-        self.found.duration_s = (self.latest_ns - self.earliest_ns) / 1e9
+            yield tcp.time_ns, self.counts["frames"], tcp
 
     def keep_time(self, frame: Frame) -> None:
         if frame.time_ns >= self.latest_ns:
@@ -195,7 +206,7 @@ class _Conversion:
             )
         self.earliest_ns = min(self.earliest_ns, frame.time_ns)
 
-    def take(self, tcp: Segment) -> None:
+    def take(self, tcp: Segment, number: int) -> None:
         key = (tcp.source, tcp.target) if tcp.source < tcp.target else (tcp.target, tcp.source)
         conversation = self.open.get(key)
         is_syn = tcp.flags & (SYN | ACK) == SYN
@@ -215,7 +226,7 @@ class _Conversion:
                 self.counts["elsewhere"] += tcp.sequence != left_out
                 self.ignored[key] = (tcp.time_ns, tcp.sequence)
             else:
-                self.begin(key, tcp)
+                self.begin(key, tcp, number)
             return
         if not conversation.take(tcp):
             # The acceptor speaks, and its SYN is not in the capture.
@@ -226,11 +237,12 @@ class _Conversion:
             self.close(key)
             self.ignored[key] = (tcp.time_ns, None)
 
-    def begin(self, key: _Key, syn: Segment) -> None:
+    def begin(self, key: _Key, syn: Segment, number: int) -> None:
+        # What is later by more than times may fall has the earliest frame before it.
         since = syn.time_ns - self.earliest_ns
         if since // 1000 >= cvec.LIMIT:
             raise BadInput(
-                f"{self.found.capture}: frame {self.counts['frames']} begins a connection {since / 86_400e9:,.4g} days "
+                f"{self.found.capture}: frame {number} begins a connection {since / 86_400e9:,.4g} days "
                 f"after the first frame: expected at most {cvec.LIMIT / 86_400e6:.4g}; editcap cuts captures by time"
             )
         self.open[key] = Conversation(syn, self.quiet_ns)
