@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aqmlab.vectors import convert, order
+from aqmlab.vectors import convert, order, reading
 from aqmlab.vectors.order import Numbered, by_time
 from aqmlab.vectors.segments import Segment
-from captures import ACC, INIT, US, WEB, converted, frames_of, many, packets_of, pcap
+from captures import ACC, ACK, INIT, RST, US, WEB, Ends, Packet, converted, frames_of, in_order, many, packets_of, pcap
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -72,3 +72,63 @@ def test_what_comes_too_late_to_be_sorted_is_counted(tmp_path: Path, monkeypatch
         source.write_bytes(pcap(frames_of(moved)))
         counts = convert(source, tmp_path / f"{places}.cvec").as_dict()
         assert (counts["earlier_frames"], counts["unsorted_segments"]) == (1, late)
+
+
+def with_reset(side: int, sequence: int, after: int, acknowledged: int = 0) -> list[Packet]:
+    """The connection of `WEB` with a reset behind its packet of this number; sequence numbers count from the first."""
+    whole = packets_of(WEB)
+    before = whole[after]
+    own = whole[0] if side == INIT else whole[1]
+    number = (own.sequence + sequence) % 2**32
+    reset = Packet(before.time_ns + 1, side, RST, number, acknowledged, window=0)
+    return [*whole[: after + 1], reset, *whole[after + 1 :]]
+
+
+@pytest.mark.parametrize(
+    ("side", "sequence", "is_heeded"),
+    [
+        # The initiator has sent 350 bytes, which are acknowledged, and is offered 32,000; the acceptor 7,200.
+        *((INIT, 351, True), (INIT, 350, False), (INIT, 351 + 32_000, True), (INIT, 351 + 32_001, False)),
+        *((ACC, 7_201, True), (ACC, 7_200, False), (ACC, 7_201 + 64_000, True), (ACC, 3_000_000_000, False)),
+    ],
+)
+def test_a_reset_outside_of_the_window_changes_nothing(
+    tmp_path: Path, side: int, sequence: int, is_heeded: bool
+) -> None:
+    whole = packets_of(WEB)
+    acknowledged = max(k for k, packet in enumerate(whole) if packet.payload == 1_000 or packet.payload == 200) + 1
+    source, target = tmp_path / "x.pcap", tmp_path / "x.cvec"
+    source.write_bytes(pcap(frames_of(with_reset(side, sequence, acknowledged))))
+    counts = convert(source, target).as_dict()
+    (vector,) = reading.read(target)
+    assert (vector == WEB) is not is_heeded
+    assert counts["stray_resets"] == (0 if is_heeded else 1)
+    assert [unit.size_bytes for unit in vector.units] == ([350, 7_200, 0] if is_heeded else [350, 7_200, 90, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("flags", "acknowledged", "answered"), [(RST | ACK, 1, False), (RST | ACK, 0, True), (RST, 1, True)]
+)
+def test_a_reset_that_acknowledges_no_syn_does_not_refuse_a_connection(
+    tmp_path: Path, flags: int, acknowledged: int, answered: bool
+) -> None:
+    syn = packets_of(WEB)[0].sequence
+    packets = with_reset(ACC, 77, 0, (syn + acknowledged) % 2**32)
+    packets[1] = replace(packets[1], flags=flags)
+    # A whole connection beside it, as one is expected.
+    packets = in_order([*packets, *packets_of(WEB, ports=(7, 80))])
+    source = tmp_path / "x.pcap"
+    source.write_bytes(pcap(frames_of(packets)))
+    counts = convert(source, tmp_path / "x.cvec").as_dict()
+    assert counts["sequential"] == 1 + answered
+    assert (counts["without_data"], counts["stray_resets"]) == (not answered, answered)
+
+
+def test_an_initiator_that_gives_up_resets_what_is_not_answered(tmp_path: Path) -> None:
+    ends = Ends(ports=(7, 80))
+    ends.send(0, INIT, flags=2)
+    ends.send(1_000, INIT, RST, 0)
+    source = tmp_path / "x.pcap"
+    source.write_bytes(pcap(frames_of(in_order([*ends.packets, *packets_of(WEB)]))))
+    counts = convert(source, tmp_path / "x.cvec").as_dict()
+    assert (counts["without_data"], counts["stray_resets"]) == (1, 0)

@@ -35,6 +35,8 @@ round-trip time (Jaiswal et al., IEEE/ACM ToN 15(1), 2007). Of paths shorter tha
 _MOST_GAPS = 256
 # More acknowledged data than this that the capture has not: somebody else's acknowledgement.
 _MOST_MISSED = 1 << 26
+# The largest window without a scale, which one has that was not heard of yet.
+_UNSCALED = (1 << 16) - 1
 
 
 class _Burst:
@@ -121,6 +123,7 @@ class Conversation:
         "missed_bytes",
         "opener",
         "start_ns",
+        "stray_resets",
         "was_reset",
     )
 
@@ -128,7 +131,7 @@ class Conversation:
         self.opener = syn.source
         self.start_ns = self.last_ns = syn.time_ns
         self.is_concurrent = self.is_over = self.was_reset = False
-        self.missed_bytes = 0
+        self.missed_bytes = self.stray_resets = 0
         self._quiet_ns = quiet_ns
         self._bursts: list[_Burst] = []
         self._established_ns: int | None = None
@@ -152,15 +155,20 @@ class Conversation:
 
     def take(self, segment: Segment) -> bool:
         """The next segment. Whether it belongs here: nothing does whose beginning was not seen."""
-        self.last_ns = now = segment.time_ns
+        now = segment.time_ns
         side = INITIATOR if segment.source == self.opener else ACCEPTOR
         end, peer = self._ends[side], self._ends[1 - side]
         if segment.flags & RST:
+            if not self._is_heeded(end, peer, segment):
+                self.stray_resets += 1
+                return True
+            self.last_ns = now
             self.is_over = self.was_reset = True
             for each in self._ends:
                 if each is not None and each.last_finish is None:
                     each.last_finish = (each.highest, now)
             return True
+        self.last_ns = now
         if segment.flags & SYN:
             self._handshake(side, segment)
             return True
@@ -190,10 +198,6 @@ class Conversation:
             return None
         units = self._concurrent(opener, acceptor) if self.is_concurrent else self._sequential(opener, acceptor)
         rtt_ns = sum(end.transit_ns or 0 for end in (opener, acceptor))
-        both_scale = opener.shift is not None and acceptor.shift is not None
-
-        def window(end: _End) -> int:
-            return max(end.window_in_syn, end.window << (end.shift or 0) if both_scale else end.window)
 
         def lost(end: _End) -> float:
             return round(min(end.losses / end.data_segments, 1.0), 6) if end.data_segments else 0.0
@@ -202,10 +206,27 @@ class Conversation:
             start_us=0,
             is_concurrent=self.is_concurrent,
             units=tuple(units),
-            windows=(window(opener), window(acceptor)),
+            windows=(self._window(opener), self._window(acceptor)),
             rtt_us=_us(rtt_ns),
             losses=(lost(opener), lost(acceptor)),
         )
+
+    def _window(self, end: _End) -> int:
+        """The largest that it offered."""
+        both_scale = all(each is not None and each.shift is not None for each in self._ends)
+        return max(end.window_in_syn, end.window << (end.shift or 0) if both_scale else end.window)
+
+    def _is_heeded(self, end: _End | None, peer: _End | None, reset: Segment) -> bool:
+        """Whether a reset ends the connection: the receiver drops one that is not in its window.
+
+        RFC 9293 §3.10.7.4, RFC 5961 §3.2. Who waits for an answer to its SYN goes by what is acknowledged (§3.10.7.3).
+        """
+        if end is None:
+            assert peer is not None
+            return bool(reset.flags & ACK) and peer.start <= peer.position(reset.acknowledgement) <= peer.highest
+        # What the receiver expects next is behind what it acknowledged; how far is not known from here.
+        window = _UNSCALED if peer is None else self._window(peer)
+        return end.acked <= end.position(reset.sequence) <= max(end.highest, end.acked) + window
 
     def _end(self, syn: Segment) -> _End:
         end = _End(syn.sequence)

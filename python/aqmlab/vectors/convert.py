@@ -56,7 +56,7 @@ class Converted:
             *("frames", "tcp_segments", "other_frames", "unreadable_frames"),
             *("sequential", "concurrent", "unfinished", "without_beginning", "without_answer", "without_data"),
             *("elsewhere", "initiator_bytes", "acceptor_bytes", "missed_bytes", "earlier_frames", "unsorted_segments"),
-            "beyond_limits",
+            *("stray_resets", "beyond_limits"),
         )
         return {
             "capture": str(self.capture),
@@ -250,6 +250,7 @@ class _Conversion:
     def close(self, key: _Key) -> None:
         conversation = self.open.pop(key)
         counts = self.counts
+        counts["stray_resets"] += conversation.stray_resets
         vector = conversation.vector()
         if vector is None:
             counts["without_data" if conversation.is_answered or conversation.was_reset else "without_answer"] += 1
