@@ -1,5 +1,6 @@
 """Captures as they are: frames out of order or seen twice, headers cut off, segments of any size, stray resets."""
 
+import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,24 @@ from hypothesis import strategies as st
 from aqmlab.vectors import convert, order, reading
 from aqmlab.vectors.order import Numbered, by_time
 from aqmlab.vectors.segments import Segment
-from captures import ACC, ACK, INIT, RST, US, WEB, Ends, Packet, converted, frames_of, in_order, many, packets_of, pcap
+from captures import (
+    ACC,
+    ACK,
+    INIT,
+    MSS,
+    RST,
+    SYN,
+    US,
+    WEB,
+    Ends,
+    Packet,
+    converted,
+    frames_of,
+    in_order,
+    many,
+    packets_of,
+    pcap,
+)
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -132,3 +150,62 @@ def test_an_initiator_that_gives_up_resets_what_is_not_answered(tmp_path: Path) 
     source.write_bytes(pcap(frames_of(in_order([*ends.packets, *packets_of(WEB)]))))
     counts = convert(source, tmp_path / "x.cvec").as_dict()
     assert (counts["without_data"], counts["stray_resets"]) == (1, 0)
+
+
+@pytest.mark.parametrize("unit", [MSS, 44 * MSS, 64_000])
+@pytest.mark.parametrize("point", ["behind", "before"])
+def test_losses_are_a_share_of_segments_however_the_card_is_given_them(tmp_path: Path, unit: int, point: str) -> None:
+    """704 segments of which 10 are sent again, one at a time."""
+    size = 704 * MSS
+    ends = Ends()
+    at = ends.handshake()
+    for begin in range(0, size, unit):
+        ends.send(at + begin // 1000, INIT, ACK, begin, min(unit, size - begin))
+    lost = [88_000 + 44_000 * number for number in range(10)]
+    if point == "before":
+        ends.packets = [
+            part
+            for packet in ends.packets
+            for part in without(packet, sorted((ends.isn[INIT] + 1 + begin) % 2**32 for begin in lost))
+        ]
+    for number, begin in enumerate(lost):
+        ends.send(at + 200_000 + 20_000 * number, INIT, ACK, begin, MSS)
+    ends.send(at + 500_000, ACC, ACK, 0, 0, size)
+    (vector,) = converted(tmp_path, pcap(frames_of(in_order(ends.packets))))
+    assert sum(part.size_bytes for part in vector.units) == size
+    assert vector.losses[INIT] == pytest.approx(10 / 714, abs=1e-6)
+
+
+def without(packet: Packet, lost: list[int]) -> list[Packet]:
+    """What is left of a unit of data without the segments that begin at these sequence numbers."""
+    for sequence in lost:
+        offset = (sequence - packet.sequence) % 2**32
+        if packet.payload > offset:
+            first = replace(packet, payload=offset)
+            rest = packet.payload - offset - MSS
+            second = replace(packet, sequence=(sequence + MSS) % 2**32, payload=rest)
+            return [*([first] if offset else []), *(without(second, lost) if rest else [])]
+    return [packet]
+
+
+def test_the_path_has_the_smaller_of_two_largest_segments_and_ethernets_where_neither_end_says_one(
+    tmp_path: Path,
+) -> None:
+    for told, segments in (
+        ((1_000, 500), 20),
+        ((500, 1_000), 20),
+        ((None, 1_000), 10),
+        ((None, None), 7),
+        ((0, 0), 209),
+    ):
+        ends = Ends()
+        at = -ends.near_us
+        for side, largest in zip((INIT, ACC), told, strict=True):
+            options = b"" if largest is None else struct.pack("!BBH", 2, 4, largest)
+            at = ends.send(at, side, SYN | (ACK if side == ACC else 0), options=options)
+        ends.send(at, INIT)
+        ends.send(at, INIT, ACK, 0, 10_000)
+        ends.send(at + 300_000, INIT, ACK, 0, 40)
+        ends.send(at + 600_000, ACC, ACK, 0, 0, 10_000)
+        (vector,) = converted(tmp_path, pcap(frames_of(in_order(ends.packets))))
+        assert vector.losses[INIT] == pytest.approx(1 / (segments + 1), abs=1e-6)

@@ -15,7 +15,8 @@ Hernandez-Campos, Jeffay and Smith (Broadnets 2007), in one pass:
   of segments sent once (Karn's rule) and of the handshake; the round-trip time is the sum of both. A think time is
   what remains of the time between two units here without the transit to the end that thinks, at least 1 us.
 - **Losses** are the segments seen twice (lost behind the vantage point) and those that fill a gap later than reordering
-  would (lost before it), as a share of all data segments.
+  would (lost before it), as a share of all data segments that were sent: those seen and those lost before. What a host
+  hands to its network card in one, or takes from it, counts as the segments that it is cut into.
 
 What cannot be told from here: a spurious retransmission counts as a loss, and a delayed acknowledgement of every single
 segment adds to the transit (the handshake's are not delayed).
@@ -31,6 +32,11 @@ _HALF_SPACE, _SPACE = 1 << 31, 1 << 32
 REORDERED_NS = 3_000_000
 """What fills a gap sooner was reordered: parallel queues and paths are off by less, a retransmission takes a
 round-trip time (Jaiswal et al., IEEE/ACM ToN 15(1), 2007). Of paths shorter than that, half their round-trip time."""
+
+# The largest segment of ends of which neither says one: that of IPv4 over Ethernet.
+_USUAL_MSS = 1460
+# Linux takes less for this (tcp_min_snd_mss).
+_LEAST_MSS = 48
 
 _MOST_GAPS = 256
 # More acknowledged data than this that the capture has not: somebody else's acknowledgement.
@@ -61,6 +67,7 @@ class _End:
         "gaps",
         "highest",
         "is_shut",
+        "largest",
         "last_finish",
         "last_ns",
         "losses",
@@ -92,6 +99,8 @@ class _End:
         self.transit_is_sure = False
         self.window = self.window_in_syn = 0
         self.shift: int | None = None
+        # The largest segment that it takes, of its SYN.
+        self.largest: int | None = None
         # The peer's window is closed; when it last opened.
         self.is_shut = False
         self.opened_ns = 0
@@ -232,6 +241,7 @@ class Conversation:
         end = _End(syn.sequence)
         end.window_in_syn = syn.window
         end.shift = syn.window_shift
+        end.largest = syn.largest
         return end
 
     def _handshake(self, side: int, segment: Segment) -> None:
@@ -285,9 +295,9 @@ class Conversation:
         begin = end.position(sequence)
         finish = begin + segment.payload
         if finish <= end.highest:
-            self._again(end, begin, finish, now, segment.payload)
+            self._again(end, begin, finish, now)
             return
-        end.data_segments += 1
+        end.data_segments += self._segments(segment.payload)
         if begin > end.highest and len(end.gaps) < _MOST_GAPS:
             end.gaps.append((end.highest, begin, now))
         if peer is not None:
@@ -301,17 +311,27 @@ class Conversation:
         if end.timed < 0 and begin >= end.acked:
             end.timed, end.timed_ns = finish, now
 
-    def _again(self, end: _End, begin: int, finish: int, now: int, size: int) -> None:
+    def _segments(self, size: int) -> int:
+        """How many of the path's segments so many bytes are, which a host may have as one."""
+        if size <= _LEAST_MSS:
+            return 1
+        told = [end.largest for end in self._ends if end is not None and end.largest is not None]
+        return -(-size // max(min(told, default=_USUAL_MSS), _LEAST_MSS))
+
+    def _again(self, end: _End, begin: int, finish: int, now: int) -> None:
         """Data that were seen before, or that fill a gap."""
-        if size == 1 and finish == end.highest and end.acked >= finish:
+        if finish - begin == 1 and finish == end.highest and end.acked >= finish:
             # RFC 1122 §4.2.3.6: a keep-alive repeats the last byte.
             return
-        end.data_segments += 1
+        sent = self._segments(finish - begin)
+        end.data_segments += sent
         rtt_ns = end.transit_ns or 0
         limit = min(REORDERED_NS, rtt_ns // 2) if rtt_ns else REORDERED_NS
         filled = [gap for gap in end.gaps if begin < gap[1] and finish > gap[0]]
         if not filled or now - filled[0][2] > limit:
-            end.losses += 1
+            end.losses += sent
+            # What is here for the first time was sent once before.
+            end.data_segments += sent if filled else 0
         if filled:
             kept = [gap for gap in end.gaps if gap not in filled]
             for low, high, when in filled:

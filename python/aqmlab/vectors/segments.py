@@ -37,6 +37,8 @@ class Segment(NamedTuple):
     """Bytes of data, captured or not."""
     window_shift: int | None
     """Of a SYN that has the option."""
+    largest: int | None = None
+    """The largest segment (MSS) that the sender of this SYN takes, if it has the option."""
 
 
 class Unreadable(Exception):  # noqa: N818 - a reason to count, nothing that goes wrong
@@ -124,7 +126,7 @@ def _tcp(frame: Frame, at: int, end: int, source: bytes, target: bytes) -> Segme
     payload = end - at - header
     if header < 20 or payload < 0:
         raise Unreadable
-    shift = _window_shift(frame.data[at + 20 : at + header]) if flags & SYN else None
+    shift, largest = _options(frame.data[at + 20 : at + header]) if flags & SYN else (None, None)
     return Segment(
         frame.time_ns,
         (source, from_port),
@@ -135,10 +137,13 @@ def _tcp(frame: Frame, at: int, end: int, source: bytes, target: bytes) -> Segme
         window,
         payload,
         shift,
+        largest,
     )
 
 
-def _window_shift(options: bytes) -> int | None:
+def _options(options: bytes) -> tuple[int | None, int | None]:
+    """Window shift and largest segment of a SYN."""
+    shift = largest = None
     at = 0
     while at < len(options) and options[at] != 0:
         length = 1 if options[at] == 1 else options[at + 1] if at + 1 < len(options) else 0
@@ -146,6 +151,8 @@ def _window_shift(options: bytes) -> int | None:
             break
         if options[at] == 3 and length == 3 and at + 2 < len(options):
             # RFC 7323 §2.3: no shift is larger.
-            return min(options[at + 2], 14)
+            shift = min(options[at + 2], 14)
+        elif options[at] == 2 and length == 4 and at + 3 < len(options):
+            largest = _word(options, at + 2)
         at += length
-    return None
+    return shift, largest
