@@ -53,6 +53,7 @@ class Packet:
     window: int = 1000
     options: bytes = b""
     ports: tuple[int, int] = (40_000, 80)
+    identification: int = 0
 
 
 @dataclass
@@ -175,7 +176,7 @@ def ip_packet(packet: Packet, version: int = 4) -> bytes:
     if version == 4:
         hosts = (bytes([10, 0, 0, 1]), bytes([192, 168, 7, 9]))
         source, target = hosts if packet.side == INITIATOR else hosts[::-1]
-        head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + length, 0, 0x4000, 64, 6, 0) + source + target
+        head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + length, packet.identification, 0x4000, 64, 6, 0) + source + target
     else:
         hosts = (bytes([0x20, 1, *[0] * 13, 1]), bytes([0x20, 1, *[0] * 13, 2]))
         source, target = hosts if packet.side == INITIATOR else hosts[::-1]

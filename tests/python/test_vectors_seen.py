@@ -15,7 +15,9 @@ from aqmlab.vectors.segments import Segment
 from captures import (
     ACC,
     ACK,
+    FIN,
     INIT,
+    KNOWN,
     MSS,
     RST,
     SYN,
@@ -209,3 +211,56 @@ def test_the_path_has_the_smaller_of_two_largest_segments_and_ethernets_where_ne
         ends.send(at + 600_000, ACC, ACK, 0, 0, 10_000)
         (vector,) = converted(tmp_path, pcap(frames_of(in_order(ends.packets))))
         assert vector.losses[INIT] == pytest.approx(1 / (segments + 1), abs=1e-6)
+
+
+def with_copies(packets: list[Packet], delay_us: int, count: int = 1) -> list[Packet]:
+    """Each packet again, so many times and so much later."""
+    copies = [replace(p, time_ns=p.time_ns + delay_us * US * k) for p in packets for k in range(1 + count)]
+    return in_order(copies)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.parametrize(("delay_us", "count"), [(0, 1), (5, 1), (5, 3), (3_000, 1)])
+@pytest.mark.parametrize("version", [4, 6])
+def test_a_packet_that_is_seen_twice_is_taken_once(
+    tmp_path: Path, name: str, delay_us: int, count: int, version: int
+) -> None:
+    """With an identification as IPv4 may have, and without one as in IPv6."""
+    packets = packets_of(KNOWN[name])
+    if version == 4:
+        packets = [replace(packet, identification=1 + number) for number, packet in enumerate(packets)]
+    source, target = tmp_path / "x.pcap", tmp_path / "x.cvec"
+    source.write_bytes(pcap(frames_of(with_copies(packets, delay_us, count), version=version)))
+    counts = convert(source, target).as_dict()
+    assert reading.read(target) == [KNOWN[name]]
+    # Of pure acknowledgements without an identification nobody knows whether they are copies.
+    bare = [packet for packet in packets if not packet.payload and not packet.flags & (SYN | FIN)]
+    assert counts["copies"] == count * (len(packets) - (0 if version == 4 else len(bare)))
+    assert counts["tcp_segments"] == (1 + count) * len(packets)
+
+
+@pytest.mark.parametrize(
+    ("again_us", "rtt_us", "identifications", "losses"),
+    [
+        *(
+            (3_001, 80_000, (0, 0), 1),
+            (3_000, 80_000, (0, 0), 0),
+            (3_001, 80_000, (7, 7), 1),
+            (2_000, 80_000, (7, 8), 1),
+        ),
+        # Within a building, a retransmission may come so soon.
+        *((500, 1_000, (0, 0), 0), (501, 1_000, (0, 0), 1), (501, 1_000, (7, 7), 0), (501, 1_000, (7, 8), 1)),
+    ],
+)
+def test_what_a_sender_can_have_sent_again_is_no_copy(
+    tmp_path: Path, again_us: int, rtt_us: int, identifications: tuple[int, int], losses: int
+) -> None:
+    ends = Ends(near_us=rtt_us // 8, far_us=rtt_us // 2 - rtt_us // 8)
+    at = ends.handshake()
+    ends.send(at, INIT, ACK, 0, MSS)
+    ends.send(at + again_us, INIT, ACK, 0, MSS)
+    for place, number in zip((-2, -1), identifications, strict=True):
+        ends.packets[place] = replace(ends.packets[place], identification=number)
+    ends.send(at + 100_000, ACC, ACK, 0, 0, MSS)
+    (vector,) = converted(tmp_path, pcap(frames_of(in_order(ends.packets))))
+    assert vector.losses[INIT] == losses / 2

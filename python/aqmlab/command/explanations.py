@@ -266,6 +266,7 @@ def converted(out: Console, found: Converted) -> None:
             ("missed_bytes", "bytes acknowledged but not captured"),
             ("earlier_frames", "frames earlier than one before them, put into their order"),
             ("unsorted_segments", "segments that came too late for that"),
+            ("copies", "copies of packets that came just before, left out"),
             ("stray_resets", "resets outside of the receiver's window, not heeded"),
             ("beyond_limits", "connections with times or sizes beyond what is read, cut to that"),
         )

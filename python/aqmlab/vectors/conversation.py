@@ -156,6 +156,14 @@ class Conversation:
         """Whether the acceptor was heard of."""
         return self._ends[ACCEPTOR] is not None
 
+    @property
+    def rtt_ns(self) -> int | None:
+        """The round-trip time, where both ways were seen."""
+        opener, acceptor = self._ends
+        if opener is None or acceptor is None or opener.transit_ns is None or acceptor.transit_ns is None:
+            return None
+        return opener.transit_ns + acceptor.transit_ns
+
     def is_anew(self, segment: Segment) -> bool:
         """Whether this SYN opens another connection between the same ports."""
         opener = self._ends[INITIATOR]

@@ -23,6 +23,7 @@ from aqmlab.vectors.order import Numbered, by_time
 from aqmlab.vectors.points import BEFORE, DROPPED, POINTS
 from aqmlab.vectors.segments import ACK, LINK_TYPES, SYN, Segment, Unreadable, segment
 from aqmlab.vectors.spool import Spool
+from aqmlab.vectors.twice import Copies
 
 QUIET_NS = 500_000_000
 """A pause in one direction that ends a unit (Hernandez-Campos 2006)."""
@@ -56,7 +57,7 @@ class Converted:
             *("frames", "tcp_segments", "other_frames", "unreadable_frames"),
             *("sequential", "concurrent", "unfinished", "without_beginning", "without_answer", "without_data"),
             *("elsewhere", "initiator_bytes", "acceptor_bytes", "missed_bytes", "earlier_frames", "unsorted_segments"),
-            *("stray_resets", "beyond_limits"),
+            *("copies", "stray_resets", "beyond_limits"),
         )
         return {
             "capture": str(self.capture),
@@ -148,6 +149,7 @@ class _Conversion:
         self.spool = spool
         self.quiet_ns = quiet_ns
         self.network = network
+        self.copies = Copies()
         self.open: dict[_Key, Conversation] = {}
         # Connections that are over or are left out: the time of their last segment, and of those from elsewhere the
         # sequence number of the SYN.
@@ -168,6 +170,7 @@ class _Conversion:
                 self.sweep(swept_ns)
         for key in list(self.open):
             self.close(key)
+        self.counts["copies"] = self.copies.found
         self.found.duration_s = (self.latest_ns - self.earliest_ns) / 1e9
 
     def segments(self, captured: Iterator[Frame]) -> Iterator[Numbered]:
@@ -209,6 +212,8 @@ class _Conversion:
     def take(self, tcp: Segment, number: int) -> None:
         key = (tcp.source, tcp.target) if tcp.source < tcp.target else (tcp.target, tcp.source)
         conversation = self.open.get(key)
+        if self.copies.is_copy(tcp, None if conversation is None else conversation.rtt_ns):
+            return
         is_syn = tcp.flags & (SYN | ACK) == SYN
         if conversation is not None and (
             tcp.time_ns - conversation.last_ns > SILENT_NS

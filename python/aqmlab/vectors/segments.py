@@ -39,6 +39,8 @@ class Segment(NamedTuple):
     """Of a SYN that has the option."""
     largest: int | None = None
     """The largest segment (MSS) that the sender of this SYN takes, if it has the option."""
+    identification: int = 0
+    """Of its IPv4 packet, if it has one."""
 
 
 class Unreadable(Exception):  # noqa: N818 - a reason to count, nothing that goes wrong
@@ -102,7 +104,7 @@ def _internet(frame: Frame, at: int) -> Segment | None:
         # A network card that cuts the segments leaves the length 0.
         end = at + (_word(data, at + 2) or on_wire)
         source, target = data[at + 12 : at + 16], data[at + 16 : at + 20]
-        return _tcp(frame, at + 4 * (data[at] & 15), end, source, target)
+        return _tcp(frame, at + 4 * (data[at] & 15), end, source, target, _word(data, at + 4))
     if version != 6:
         return None
     end = at + 40 + (_word(data, at + 4) or on_wire - 40)
@@ -117,10 +119,10 @@ def _internet(frame: Frame, at: int) -> Segment | None:
             following, at = data[at], at + 4 * (data[at + 1] + 2)
         else:
             return None
-    return _tcp(frame, at, end, source, target)
+    return _tcp(frame, at, end, source, target, 0)
 
 
-def _tcp(frame: Frame, at: int, end: int, source: bytes, target: bytes) -> Segment:
+def _tcp(frame: Frame, at: int, end: int, source: bytes, target: bytes, identification: int) -> Segment:
     from_port, to_port, sequence, acknowledgement, offset, flags, window = _PORTS.unpack_from(frame.data, at)
     header = 4 * (offset >> 4)
     payload = end - at - header
@@ -138,6 +140,7 @@ def _tcp(frame: Frame, at: int, end: int, source: bytes, target: bytes) -> Segme
         payload,
         shift,
         largest,
+        identification,
     )
 
 
