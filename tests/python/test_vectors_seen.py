@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aqmlab import cli
 from aqmlab.vectors import convert, order, reading
 from aqmlab.vectors.order import Numbered, by_time
 from aqmlab.vectors.segments import Segment
@@ -264,3 +265,48 @@ def test_what_a_sender_can_have_sent_again_is_no_copy(
     ends.send(at + 100_000, ACC, ACK, 0, 0, MSS)
     (vector,) = converted(tmp_path, pcap(frames_of(in_order(ends.packets))))
     assert vector.losses[INIT] == losses / 2
+
+
+# As Linux has them: largest segment, SACK permitted, timestamps, one of padding, window scale.
+OPTIONS = bytes.fromhex("020403e8 0402 080a0000000100000000 01 030303")
+
+
+@pytest.mark.parametrize(
+    ("snap", "is_cut"),
+    # Ethernet, IPv4, TCP without options are 54 bytes; the scale's last byte is the 74th.
+    [(54, True), (55, True), (58, True), (68, True), (72, True), (73, True), (74, False), (128, False)],
+)
+def test_a_scale_that_was_cut_off_is_told(
+    tmp_path: Path, snap: int, is_cut: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packets = [replace(p, options=OPTIONS) if p.flags & SYN else p for p in packets_of(WEB)]
+    source, target = tmp_path / "x.pcap", tmp_path / "x.cvec"
+    source.write_bytes(pcap(frames_of(packets), snap=snap))
+    assert cli.invoke(["vectors", str(source), "-o", str(target)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    advice = (
+        "1 connections whose windows may be larger, as the scale in their SYNs was cut off: "
+        "were more bytes of each frame kept (tcpdump -s 128), it could be read"
+    )
+    assert (advice in said) is is_cut
+    (vector,) = reading.read(target)
+    assert vector.windows == ((8_000, 4_000) if is_cut else (64_000, 32_000))
+
+
+def test_a_scale_that_is_not_there_is_not_cut_off(tmp_path: Path) -> None:
+    """Whole options without it, or with an end before what was cut off; and where one end has none, none is in use."""
+    none, ended = OPTIONS[:4], OPTIONS[:6] + bytes(34)
+    for initiator, acceptor, told in ((none, none, 0), (ended, ended, 0), (none, OPTIONS, 0), (OPTIONS, OPTIONS, 1)):
+        own = {INIT: initiator, ACC: acceptor}
+        packets = [replace(p, options=own[p.side]) if p.flags & SYN else p for p in packets_of(WEB)]
+        source, target = tmp_path / "x.pcap", tmp_path / "x.cvec"
+        target.unlink(missing_ok=True)
+        source.write_bytes(pcap(frames_of(packets), snap=68))
+        assert convert(source, target).as_dict()["without_scale"] == told
+
+
+def test_128_bytes_are_enough_for_the_longest_headers(tmp_path: Path) -> None:
+    """Of IPv6 with a VLAN tag and all 40 bytes of options."""
+    packets = [replace(p, options=bytes([1]) * 20 + OPTIONS) if p.flags & SYN else p for p in packets_of(WEB)]
+    assert len(packets[0].options) == 40
+    assert converted(tmp_path, pcap(frames_of(packets, "vlan", 6), snap=128)) == [WEB]

@@ -268,6 +268,11 @@ def converted(out: Console, found: Converted) -> None:
             ("unsorted_segments", "segments that came too late for that"),
             ("copies", "copies of packets that came just before, left out"),
             ("stray_resets", "resets outside of the receiver's window, not heeded"),
+            (
+                "without_scale",
+                "connections whose windows may be larger, as the scale in their SYNs was cut off: were more bytes of "
+                "each frame kept (tcpdump -s 128), it could be read",
+            ),
             ("beyond_limits", "connections with times or sizes beyond what is read, cut to that"),
         )
         if count[key] != "0"

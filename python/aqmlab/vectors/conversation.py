@@ -43,6 +43,8 @@ _MOST_GAPS = 256
 _MOST_MISSED = 1 << 26
 # The largest window without a scale, which one has that was not heard of yet.
 _UNSCALED = (1 << 16) - 1
+# RFC 7323 §2.3.
+_LARGEST_SHIFT = 14
 
 
 class _Burst:
@@ -66,6 +68,7 @@ class _End:
         "first_ns",
         "gaps",
         "highest",
+        "is_shift_cut_off",
         "is_shut",
         "largest",
         "last_finish",
@@ -99,6 +102,7 @@ class _End:
         self.transit_is_sure = False
         self.window = self.window_in_syn = 0
         self.shift: int | None = None
+        self.is_shift_cut_off = False
         # The largest segment that it takes, of its SYN.
         self.largest: int | None = None
         # The peer's window is closed; when it last opened.
@@ -155,6 +159,13 @@ class Conversation:
     def is_answered(self) -> bool:
         """Whether the acceptor was heard of."""
         return self._ends[ACCEPTOR] is not None
+
+    @property
+    def is_scale_cut_off(self) -> bool:
+        """Whether windows are scaled by what the capture has not; they are not if an end has no such option."""
+        ends = [end for end in self._ends if end is not None]
+        has_none = any(end.shift is None and not end.is_shift_cut_off for end in ends)
+        return any(end.is_shift_cut_off for end in ends) and not has_none
 
     @property
     def rtt_ns(self) -> int | None:
@@ -243,12 +254,14 @@ class Conversation:
             return bool(reset.flags & ACK) and peer.start <= peer.position(reset.acknowledgement) <= peer.highest
         # What the receiver expects next is behind what it acknowledged; how far is not known from here.
         window = _UNSCALED if peer is None else self._window(peer)
+        window <<= _LARGEST_SHIFT if self.is_scale_cut_off else 0
         return end.acked <= end.position(reset.sequence) <= max(end.highest, end.acked) + window
 
     def _end(self, syn: Segment) -> _End:
         end = _End(syn.sequence)
         end.window_in_syn = syn.window
         end.shift = syn.window_shift
+        end.is_shift_cut_off = syn.is_cut and syn.window_shift is None
         end.largest = syn.largest
         return end
 

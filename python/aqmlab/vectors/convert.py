@@ -57,7 +57,7 @@ class Converted:
             *("frames", "tcp_segments", "other_frames", "unreadable_frames"),
             *("sequential", "concurrent", "unfinished", "without_beginning", "without_answer", "without_data"),
             *("elsewhere", "initiator_bytes", "acceptor_bytes", "missed_bytes", "earlier_frames", "unsorted_segments"),
-            *("copies", "stray_resets", "beyond_limits"),
+            *("copies", "stray_resets", "without_scale", "beyond_limits"),
         )
         return {
             "capture": str(self.capture),
@@ -264,6 +264,7 @@ class _Conversion:
         counts["written"] += 1
         counts["concurrent" if kept.is_concurrent else "sequential"] += 1
         counts["unfinished"] += not conversation.is_over
+        counts["without_scale"] += conversation.is_scale_cut_off
         counts["beyond_limits"] += kept != vector
         counts["initiator_bytes"] += kept.bytes_from(INITIATOR)
         counts["acceptor_bytes"] += kept.bytes_from(ACCEPTOR)

@@ -19,6 +19,7 @@ _OF_PPP = {0x0021: _IPV4, 0x0057: _IPV6}
 _TAGS = {0x8100, 0x88A8, 0x9100}
 _EXTENSIONS = {0, 43, 60, 135}
 _FRAGMENT, _AUTHENTICATION = 44, 51
+_NO_OPTIONS = (None, None, False)
 _PORTS = struct.Struct("!HHIIBBH")
 
 
@@ -41,6 +42,8 @@ class Segment(NamedTuple):
     """The largest segment (MSS) that the sender of this SYN takes, if it has the option."""
     identification: int = 0
     """Of its IPv4 packet, if it has one."""
+    is_cut: bool = False
+    """Of a SYN whether options may be missing as the capture has not the whole header."""
 
 
 class Unreadable(Exception):  # noqa: N818 - a reason to count, nothing that goes wrong
@@ -128,7 +131,7 @@ def _tcp(frame: Frame, at: int, end: int, source: bytes, target: bytes, identifi
     payload = end - at - header
     if header < 20 or payload < 0:
         raise Unreadable
-    shift, largest = _options(frame.data[at + 20 : at + header]) if flags & SYN else (None, None)
+    shift, largest, is_cut = _options(frame.data[at + 20 : at + header], header - 20) if flags & SYN else _NO_OPTIONS
     return Segment(
         frame.time_ns,
         (source, from_port),
@@ -141,21 +144,23 @@ def _tcp(frame: Frame, at: int, end: int, source: bytes, target: bytes, identifi
         shift,
         largest,
         identification,
+        is_cut,
     )
 
 
-def _options(options: bytes) -> tuple[int | None, int | None]:
-    """Window shift and largest segment of a SYN."""
+def _options(options: bytes, length: int) -> tuple[int | None, int | None, bool]:
+    """Window shift and largest segment of a SYN, and whether there may be more of its `length` bytes of options."""
     shift = largest = None
     at = 0
     while at < len(options) and options[at] != 0:
-        length = 1 if options[at] == 1 else options[at + 1] if at + 1 < len(options) else 0
-        if length == 0:
+        size = 1 if options[at] == 1 else options[at + 1] if at + 1 < len(options) else 0
+        if size == 0:
             break
-        if options[at] == 3 and length == 3 and at + 2 < len(options):
+        if options[at] == 3 and size == 3 and at + 2 < len(options):
             # RFC 7323 §2.3: no shift is larger.
             shift = min(options[at + 2], 14)
-        elif options[at] == 2 and length == 4 and at + 3 < len(options):
+        elif options[at] == 2 and size == 4 and at + 3 < len(options):
             largest = _word(options, at + 2)
-        at += length
-    return shift, largest
+        at += size
+    has_ended = at < len(options) and options[at] == 0
+    return shift, largest, len(options) < length and not has_ended
