@@ -21,6 +21,7 @@ from captures import (
     KNOWN,
     MSS,
     RST,
+    RTT_US,
     SYN,
     US,
     WEB,
@@ -310,3 +311,25 @@ def test_128_bytes_are_enough_for_the_longest_headers(tmp_path: Path) -> None:
     packets = [replace(p, options=bytes([1]) * 20 + OPTIONS) if p.flags & SYN else p for p in packets_of(WEB)]
     assert len(packets[0].options) == 40
     assert converted(tmp_path, pcap(frames_of(packets, "vlan", 6), snap=128)) == [WEB]
+
+
+@pytest.mark.parametrize(("offered", "losses"), [(0, 0.0), (8_000, 8 / 12)])
+def test_probes_of_a_closed_window_are_no_losses(tmp_path: Path, offered: int, losses: float) -> None:
+    """Eight times the same new byte, of which the first is none that was seen before; then what follows it."""
+    ends = Ends()
+    at = ends.handshake()
+    _, there = ends.data(at, INIT, 0, 2 * MSS, 0)
+    full = 2 * MSS
+    ends.windows = (64_000, offered)
+    ends.send(there, ACC, ACK, 0, 0, full)
+    for number in range(9):
+        at = there + 400_000 * (1 + number)
+        ends.send(at, INIT, ACK, full, 1)
+        ends.send(at + 40_000, ACC, ACK, 0, 0, full)
+    ends.windows = (64_000, 32_000)
+    there = ends.send(at + 400_000, ACC, ACK, 0, 0, full)
+    ends.data(there, INIT, full, MSS, 0)
+    (vector,) = converted(tmp_path, pcap(frames_of(in_order(ends.packets))))
+    assert [part.size_bytes for part in vector.units if part.size_bytes] == [3 * MSS]
+    assert vector.rtt_us == RTT_US
+    assert vector.losses[INIT] == pytest.approx(losses, abs=1e-6)

@@ -341,8 +341,10 @@ class Conversation:
 
     def _again(self, end: _End, begin: int, finish: int, now: int) -> None:
         """Data that were seen before, or that fill a gap."""
-        if finish - begin == 1 and finish == end.highest and end.acked >= finish:
-            # RFC 1122 §4.2.3.6: a keep-alive repeats the last byte.
+        is_keep_alive = finish == end.highest and end.acked >= finish
+        if finish - begin == 1 and (is_keep_alive or end.is_shut):
+            # RFC 1122 §4.2.3.6: a keep-alive repeats the last byte; §4.2.2.17: a probe of a closed window may, too.
+            end.timed = end.timed if is_keep_alive else -1
             return
         sent = self._segments(finish - begin)
         end.data_segments += sent
