@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aqmlab import cli
-from aqmlab.vectors import convert, order, reading
+from aqmlab.errors import BadInput
+from aqmlab.vectors import convert, cvec, order, reading
 from aqmlab.vectors.order import Numbered, by_time
 from aqmlab.vectors.segments import Segment
 from captures import (
@@ -333,3 +334,18 @@ def test_probes_of_a_closed_window_are_no_losses(tmp_path: Path, offered: int, l
     assert [part.size_bytes for part in vector.units if part.size_bytes] == [3 * MSS]
     assert vector.rtt_us == RTT_US
     assert vector.losses[INIT] == pytest.approx(losses, abs=1e-6)
+
+
+@pytest.mark.parametrize("late_us", [-1, 0])
+def test_starts_up_to_the_limit_are_counted_from_the_earliest_frame_wherever_it_is(
+    tmp_path: Path, late_us: int
+) -> None:
+    """Two frames of another protocol, of which the second is 10 s earlier, and a connection at the limit."""
+    other = bytes(12) + b"\x08\x06" + bytes(28)
+    start_us = cvec.LIMIT + late_us
+    frames = [(10**10, other), (0, other), *frames_of(packets_of(replace(WEB, start_us=start_us)))]
+    if late_us < 0:
+        assert converted(tmp_path, pcap(frames)) == [replace(WEB, start_us=start_us)]
+        return
+    with pytest.raises(BadInput, match=r"frame 3 begins a connection 12\.73 days after the first frame"):
+        converted(tmp_path, pcap(frames))

@@ -243,7 +243,7 @@ class _Conversion:
             self.ignored[key] = (tcp.time_ns, None)
 
     def begin(self, key: _Key, syn: Segment, number: int) -> None:
-        # What is later by more than times may fall has the earliest frame before it.
+        # Times fall by 10 s at most: where a frame is as late as this, the earliest one has come.
         since = syn.time_ns - self.earliest_ns
         if since // 1000 >= cvec.LIMIT:
             raise BadInput(
