@@ -114,6 +114,14 @@ class Ends:
         return at_us, arrived
 
 
+def paced(ends: Ends, at: int, side: int, begin: int, segments: int) -> tuple[int, int]:
+    """Sends a segment a millisecond, each acknowledged; the answer is when the last was sent and when it is there."""
+    sent = at
+    for number in range(segments):
+        sent, there = ends.data(at + 1_000 * number, side, begin + MSS * number, MSS, 0)
+    return sent, there
+
+
 def packets_of(vector: Vector, **where: object) -> list[Packet]:
     """What goes by when the ends of a vector talk without losses; as fast as that."""
     ends = replace(Ends(start_us=vector.start_us), **where)  # type: ignore[arg-type]

@@ -18,7 +18,6 @@ from captures import (
     INIT,
     KNOWN,
     LINKS,
-    MSS,
     PEERS,
     PSH,
     RST,
@@ -32,6 +31,7 @@ from captures import (
     frames_of,
     in_order,
     many,
+    paced,
     packets_of,
     pcap,
     pcapng,
@@ -316,14 +316,6 @@ def test_whatever_is_written_is_read(
     found = reading.read(target)
     assert len(found) == counts["sequential"] + counts["concurrent"]
     assert sum(vector.bytes_from(INIT) for vector in found) == counts["initiator_bytes"]
-
-
-def paced(ends: Ends, at: int, side: int, begin: int, segments: int) -> tuple[int, int]:
-    """Sends a segment a millisecond, each acknowledged; the answer is when the last was sent and when it is there."""
-    sent = at
-    for number in range(segments):
-        sent, there = ends.data(at + 1_000 * number, side, begin + MSS * number, MSS, 0)
-    return sent, there
 
 
 def test_a_writer_that_takes_its_time_pauses_from_its_beginning(tmp_path: Path) -> None:

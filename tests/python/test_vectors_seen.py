@@ -32,6 +32,7 @@ from captures import (
     frames_of,
     in_order,
     many,
+    paced,
     packets_of,
     pcap,
 )
@@ -242,6 +243,19 @@ def test_a_packet_that_is_seen_twice_is_taken_once(
     assert counts["tcp_segments"] == (1 + count) * len(packets)
 
 
+def test_copies_are_found_however_many_packets_there_are(tmp_path: Path) -> None:
+    """A segment a millisecond for a second, and each again 2.5 ms later."""
+    ends = Ends()
+    at = ends.handshake()
+    _, there = paced(ends, at, INIT, 0, 1_000)
+    ends.send(there, ACC, ACK, 0, 0, 1_000 * MSS)
+    source, target = tmp_path / "x.pcap", tmp_path / "x.cvec"
+    source.write_bytes(pcap(frames_of(with_copies(in_order(ends.packets), 2_500), version=6)))
+    # Two SYNs and the data.
+    assert convert(source, target).as_dict()["copies"] == 1_002
+    assert reading.read(target)[0].losses == (0.0, 0.0)
+
+
 @pytest.mark.parametrize(
     ("again_us", "rtt_us", "identifications", "losses"),
     [
@@ -293,6 +307,16 @@ def test_a_scale_that_was_cut_off_is_told(
     assert (advice in said) is is_cut
     (vector,) = reading.read(target)
     assert vector.windows == ((8_000, 4_000) if is_cut else (64_000, 32_000))
+
+
+def test_a_reset_is_heeded_in_the_largest_window_where_the_scale_was_cut_off(tmp_path: Path) -> None:
+    """What 4,000 offered without its scale may be at most, and a byte more."""
+    for sequence, stray in ((351 + (4_000 << 14), 0), (352 + (4_000 << 14), 1)):
+        packets = with_reset(INIT, sequence, 11)
+        packets = [replace(p, options=OPTIONS) if p.flags & SYN else p for p in packets]
+        source, target = tmp_path / "x.pcap", tmp_path / f"{stray}.cvec"
+        source.write_bytes(pcap(frames_of(packets), snap=68))
+        assert convert(source, target).as_dict()["stray_resets"] == stray
 
 
 def test_a_scale_that_is_not_there_is_not_cut_off(tmp_path: Path) -> None:
