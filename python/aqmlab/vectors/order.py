@@ -8,7 +8,7 @@ from aqmlab.vectors.capture import FALLS_NS
 from aqmlab.vectors.segments import Segment
 
 MOST_HELD = 1 << 18
-"""As many segments wait for others at most, some 150 MB: 10 s at 26,000 a second. At a million a second these are
+"""As many segments wait for others at most, some 160 MB: 10 s at 26,000 a second. At a million a second these are
 0.26 s, and the queues of a card are off by milliseconds."""
 
 Numbered = tuple[int, int, Segment]
