@@ -11,6 +11,7 @@ import pytest
 
 from aqmlab import engine
 from aqmlab.cli import invoke
+from aqmlab.errors import Doubt
 from aqmlab.results import flent
 from aqmlab.results.flent import Series
 from aqmlab.results.run import Run
@@ -97,6 +98,16 @@ dscp = "CS1"
         ends = [[row["acknowledged_bytes"] for row in got if row["source"] == one] for one in sources]
         mean = 8e-6 * sum(each[-1] - each[0] for each in ends) / (max(at) - min(at))
         assert np.mean(series.values) == pytest.approx(mean, rel=1e-6), name
+
+
+def test_a_second_block_of_probes_of_a_class_is_left_out_in_a_line(tmp_path: Path) -> None:
+    probe = '[[traffic]]\nkind = "probe"\nflows = 2\ndirection = "both"\ninterval = "200ms"\npacket = "{}b"\n'
+    text = 'duration = "2s"\nwarmup = "0s"\nlink = { rate = "1mbit" }\n'
+    (tmp_path / "two.toml").write_text(text + "".join(probe.format(size) for size in (100, 200, 84)))
+    assert invoke(["run", str(tmp_path / "two.toml"), "-o", str(tmp_path / "made")]) == 0
+    with pytest.warns(Doubt, match=r"made: traffic\.1: is left out, as flent has one series 'Ping \(ms\) UDP BE'"):
+        found = flent._pings(Run(tmp_path / "made"))
+    assert [one.name for one in found] == ["Ping (ms) UDP BE", "Ping (ms) ICMP"]
 
 
 def test_values_stand_between_samples_and_nowhere_else() -> None:

@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from aqmlab import engine, links, units
-from aqmlab.errors import BadInput
+from aqmlab.errors import BadInput, doubt
 from aqmlab.json_files import Json
 from aqmlab.results import round_trips, store
 from aqmlab.results.run import Run
@@ -156,8 +156,12 @@ def _pings(run: Run) -> list[Series]:
         is_icmp = units.quantity(str(block["packet"])) == (ICMP_BYTES, "bytes")
         name = f"Ping (ms) {'ICMP' if is_icmp else f'UDP {_called(block)}'}"
         sent, rtt = round_trips.of_block(run.probes, place)
-        if sent.size and name not in [one.name for one in found]:
-            found.append(Series(name, "ms", sent, 1e3 * rtt))
+        if not sent.size:
+            continue
+        if name in [one.name for one in found]:
+            doubt(f"{run.folder}: traffic.{place}: is left out, as flent has one series {name!r}")
+            continue
+        found.append(Series(name, "ms", sent, 1e3 * rtt))
     return found
 
 
