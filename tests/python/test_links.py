@@ -405,6 +405,48 @@ def test_parts_have_no_utilisation_where_the_rate_at_a_time_is_not_told(tmp_path
     assert condense(run).parts("forward.utilisation") == pytest.approx(1, abs=0.02)
 
 
+IN_STATE = {"rate": "2mbit", "reverse_rate": "1mbit", "stay": "1s", "to": [1, 0]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "both"),
+    [
+        # Nine tenths of a second of 1 Mb/s are sent, 900 kb/s of them: of one second of 10 Mb/s and nine of 1 Mb/s.
+        ({"schedule": [{"at": "1s", "rate": "1mbit"}]}, 9 / 19 / 2),
+        ({"schedule": [{"at": "1s", "rate": "1mbit", "reverse_rate": "2mbit"}], "reverse_rate": "4mbit"}, 9 / 41),
+        (
+            {"states": [{"rate": "1mbit", "stay": "1s", "to": [0, 1]}, {"rate": "2mbit", "stay": "1s", "to": [1, 0]}]},
+            0.3,
+        ),
+        ({"states": [{"rate": "1mbit", "reverse_rate": "2mbit", "stay": "1s", "to": [0, 1]}, IN_STATE]}, None),
+    ],
+)
+def test_a_direction_that_sends_nothing_has_its_rate_of_then(changes, both, tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    text = CHANGING.replace('duration = "6s"\nwarmup = "1s"', 'duration = "10s"\nwarmup = "0s"')
+    text = text.replace('rate = "4mbit", ', "" if "states" in changes else 'rate = "10mbit", ')
+    text = text.replace("5mbit", "900kbit").replace("20ms", "10ms") + 'start = "0s"\n'
+    (run,) = aqmlab.run(text, set={f"link.{key}": item for key, item in changes.items()}, out=tmp_path / "run").runs
+    found = condense(run)
+    assert run.summary["reverse"]["delivered_packets"] == 0
+    assert found.measure("forward.utilisation") == pytest.approx(run.summary["forward"]["utilisation"], rel=1e-9)
+    assert found.measure("reverse.utilisation") == 0
+    if both is None:
+        assert np.isnan(found.measure("utilisation")), "what it could have sent is not told"
+    else:
+        assert found.measure("utilisation") == pytest.approx(both, rel=0.01)
+
+
+def test_a_window_that_is_an_outage_has_no_utilisation(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    edits = {"link.schedule": [{"at": "1ms", "outage": "20s"}]}
+    (run,) = aqmlab.run(CHANGING, set=edits, out=tmp_path / "run").runs
+    found = condense(run)
+    assert run.summary["forward"]["utilisation"] is None
+    for name in ("utilisation", "forward.utilisation", "reverse.utilisation"):
+        assert np.isnan(found.measure(name)), name
+
+
 def test_another_way_to_the_same_hosts_is_no_other_demand(monkeypatch):
     monkeypatch.setattr(engine, "native", NATIVE)
     one = {"links": {"modem": {"rate": "50mbit"}}, "traffic": [{"kind": "bulk", "flows": 2}]}

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from aqmlab import links
-from aqmlab.results import exchanges, times, ways
+from aqmlab.results import capacity, exchanges, times, ways
 from aqmlab.results.defined import SHARE, Defined, asked, every
 from aqmlab.results.exchanges import CDF_TIMES, FEWEST, LATE_TIMES, QUANTILES, SIZE_BINS, SIZE_EDGES, TAIL_TIMES
 from aqmlab.results.run import Run, of_link
@@ -90,7 +90,7 @@ class Counts:
     """What was counted at a link."""
 
     rate_bps: tuple[float, float]
-    """Of each direction, in the mean over the window."""
+    """Of each direction, in the mean over the window; not a number where that is not known."""
     covered_s: Array  # [direction, part]: the time of the intervals that end in it
     sent_bits: Array  # [direction, part]
     offered: Array  # [direction, part]: packets, as in the next three
@@ -236,7 +236,10 @@ def quotient(counts: Counts, name: str, directions: Sequence[int] = (0, 1)) -> t
     rows = list(directions)
     match name:
         case "utilisation":
-            carried = np.array(counts.rate_bps)[rows, None] * counts.covered_s[rows]
+            rates = np.array(counts.rate_bps)[rows, None]
+            # A direction that sent nothing has used nothing of its rate, whatever that was.
+            rates = np.where(np.isnan(rates), 1.0, rates) if len(rows) == 1 else rates
+            carried = rates * counts.covered_s[rows]
             return counts.sent_bits[rows].sum(axis=0), carried.sum(axis=0)
         case "throughput_bps":
             return counts.sent_bits[rows].sum(axis=0), counts.covered_s[rows].mean(axis=0)
@@ -303,30 +306,20 @@ def _carried(run: Run, name: str, way: str, queue: pl.DataFrame, covered_s: Arra
     if "schedule" not in link:
         steady = nominal[which] * covered_s
         return steady if links.is_told(link, way) else np.full_like(steady, np.nan)
-    steps = links.rates_over_time(link, way, run.window[1])
-    since, rates = np.array(steps).T
-    until = np.append(since[1:], max(run.window[1], since[-1]))
-    whole = np.append(0.0, np.cumsum(rates * (until - since)))
     rows, part = times.in_window(times.with_covered(queue), run.window)
     ours = (rows["direction"] == which).to_numpy()
     ends = times.seconds(rows.select(times.column(rows.columns, "time")).to_series().to_numpy()[ours])
     begins = ends - times.seconds(rows["covered_ns"].to_numpy()[ours])
-    edges = np.append(since, until[-1])
-    bits = np.interp(ends, edges, whole) - np.interp(begins, edges, whole)
+    bits = capacity.bits_by(link, way, ends) - capacity.bits_by(link, way, begins)
     return _floats(np.bincount(part[ours], bits, BATCHES))
 
 
-def _rates(run: Run, link: str) -> tuple[float, float]:
-    """What a link carries; where it changes, in the mean over the window, as the utilisation in the summary has it."""
-    nominal = links.rates_bps(run.scenario, link, str(run.folder))
-    if not {"schedule", "states"} & links.of(run.scenario)[link].keys():
-        return nominal
-    found = [links.figures(run.summary, link)[way] for way in links.WAYS]
-    forward, reverse = (
-        float(own["throughput_bps"]) / float(own["utilisation"]) if own["utilisation"] else rate
-        for own, rate in zip(found, nominal, strict=True)
-    )
-    return forward, reverse
+def _rates(run: Run, name: str) -> tuple[float, float]:
+    """What a link carries; where it changes, in the mean over the window. Not a number where that is not known."""
+    link = links.of(run.scenario)[name]
+    if "schedule" in link or "states" in link:
+        return capacity.means_bps(link, links.figures(run.summary, name), run.window)
+    return links.rates_bps(run.scenario, name, str(run.folder))
 
 
 def _summarised(run: Run) -> dict[str, float]:
