@@ -13,7 +13,7 @@ from aqmlab.command import pages
 from aqmlab.figures import delay
 from aqmlab.figures.drawn import COLOURS
 from aqmlab.figures.looks import looks_of
-from aqmlab.figures.queue import _in_steps
+from aqmlab.figures.queue import _in_steps, with_throughput
 from aqmlab.figures.sheet import PAGE, PHONE
 from conftest import NATIVE
 from test_directions import BULK
@@ -95,6 +95,20 @@ def test_a_mean_over_time_counts_packets(bulk):
     assert found.mean.tolist() == pytest.approx([17.5])
     rows |= {"queue_delay_mean_s": [0.01, None], "delivered_packets": [30, 0]}
     assert _in_steps(pl.DataFrame(rows), "queue_delay_mean_s", 1e3, 1.0)["forward"].mean.tolist() == [10.0]
+
+
+def test_a_constant_throughput_is_constant_at_the_edges_of_the_window():
+    # 8 Mb/s in intervals of 100 ms, with rows that also end at 1.05 s and at 1.23 s.
+    ends = [*range(100, 1100, 100), 1050, 1100, 1200, 1230, 1300]
+    covered = [100] * 10 + [50, 50, 100, 30, 70]
+    rows = {"direction": 0, "time_ns": [10**6 * end for end in ends], "delivered_bytes": [1000 * ms for ms in covered]}
+    found = _in_steps(with_throughput(pl.DataFrame(rows)), "throughput_bps", 1e-6, 1.0)["forward"]
+    for one in (found.mean, found.low, found.high):
+        assert one.tolist() == pytest.approx([8.0, 8.0])
+    # A short row counts by what it covers: 0.03 s of 300 ms send 40 Mb/s.
+    rows["delivered_bytes"][13] *= 5
+    found = _in_steps(with_throughput(pl.DataFrame(rows)), "throughput_bps", 1e-6, 1.0)["forward"]
+    assert found.mean.tolist() == pytest.approx([8.0, (8 * 0.27 + 40 * 0.03) / 0.3])
 
 
 def test_the_distribution_is_that_of_which_summaries_have_percentiles(bulk):

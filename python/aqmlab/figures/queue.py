@@ -32,8 +32,12 @@ AROUND = 5.0
 """What the numbers beside a panel take of its width, in sizes of the type."""
 THROUGHPUT = "throughput_bps"
 """Of each row of the queue table: what left in its interval."""
+COVERED = "covered_ns"
+"""Of each row of the queue table: the time that it is of, which may be shorter than an interval."""
 DELAY, PACKETS = "queue_delay_mean_s", "delivered_packets"
 """Of each row of the queue table: what packets waited that left in its interval, in the mean; and how many did."""
+WEIGHTS = {DELAY: PACKETS, THROUGHPUT: COVERED}
+"""What rows count by in a mean over several, where not alike."""
 STEPS = 200
 """Points of a line: more would be finer than a figure shows."""
 
@@ -197,9 +201,7 @@ def _of_links(
 def _panel(column: Column, look: Look, name: str, factor: float, link: str, several: bool, is_alone: bool) -> Panel:
     run = column.result.runs[0]
     duration = units.seconds(column.scenario["duration"], "duration")
-    rate = pl.col("delivered_bytes") * 8.0 / _interval_s(column)
-    queue = of_link(run.queue, link).with_columns(rate.alias(THROUGHPUT))
-    series = _in_steps(queue, name, factor, _step(duration))
+    series = _in_steps(with_throughput(of_link(run.queue, link)), name, factor, _step(duration))
     label = column.label
     if several:
         label = link if is_alone else f"{label}: {link}"
@@ -211,6 +213,13 @@ def _panel(column: Column, look: Look, name: str, factor: float, link: str, seve
                 at, bps = zip(*steps, (duration, steps[-1][1]), strict=True)
                 capacity[way] = np.array(at), np.array(bps) * factor
     return Panel(label, look, series, run.window, duration, bool(column.void), capacity, column.name)
+
+
+def with_throughput(queue: pl.DataFrame) -> pl.DataFrame:
+    """A queue table with what left in each row, over the time that it covers: rows also end at the edges of the window
+    and of the run."""
+    covered_s = pl.col(COVERED) / times.PER_S
+    return times.with_covered(queue).with_columns((pl.col("delivered_bytes") * 8.0 / covered_s).alias(THROUGHPUT))
 
 
 def _interval_s(column: Column) -> float:
@@ -226,8 +235,9 @@ def _step(duration: float) -> float:
 def _in_steps(queue: pl.DataFrame, name: str, factor: float, step: float) -> dict[str, Series]:
     middle = times.middle_of_step(queue.columns, step).alias("s")
     value = pl.col(name).cast(pl.Float64) * factor
-    # A mean over packets counts each of them once; other columns say how it stands at the ends of intervals.
-    weight = (pl.col(PACKETS).cast(pl.Float64) if name == DELAY else pl.lit(1.0)).alias("weight")
+    # A mean over packets counts each of them once, and one over time each moment; other columns say how it stands at
+    # the ends of intervals.
+    weight = pl.col(WEIGHTS[name]).cast(pl.Float64) if name in WEIGHTS else pl.lit(1.0)
     rows = queue.select("direction", middle, value, pl.when(value.is_not_null()).then(weight).alias("weight"))
     table = (
         rows.group_by("direction", "s")
