@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
 
+import aqmlab
+from aqmlab import engine
 from aqmlab.errors import BadInput
 from aqmlab.measures import catalogue
 from aqmlab.statistics import BATCHES
+from conftest import NATIVE
 from subjects import Runs, window
 
 # Sixty exchanges a part: half take 0.1 s, a quarter 0.6 s, a quarter 3 s.
@@ -176,7 +179,7 @@ def test_numbers_of_the_summary_and_of_the_scenario():
 def test_goodput_of_blocks_and_what_probes_wait():
     held = {"0": {"goodput_bps": 30e6}, "2": {"goodput_bps": 8e6}}
     summary = {"tcp": {"held_back": held}, "probes": {"one_way_delay_s": {"p50": 0.011, "p99": 0.0125}}}
-    blocks = [{"kind": "bulk", "flows": 3}, {"kind": "web", "users": 3}, {"kind": "bulk", "flows": 4}]
+    blocks = [{"kind": "bulk", "flows": 3}, {"kind": "web", "users": 3}, {"kind": "bulk", "flows": 4}, PROBE]
     run = Runs([window(TIMES)], [summary], scenario={"traffic": blocks, "path": {"rtt": "20ms"}})
     assert value("flow_goodput_bps", run, block=0) == 10e6
     assert value("flow_goodput_bps", run, block=2) == 2e6
@@ -187,8 +190,69 @@ def test_goodput_of_blocks_and_what_probes_wait():
         assert np.isnan(value("goodput_ratio", run, block=0, to=block))
     assert value("probe_wait_s", run, q=0.5) == pytest.approx(0.001)
     assert value("probe_wait_s", run, q=0.99) == pytest.approx(0.0025)
-    drawn = Runs([window(TIMES)], [summary], scenario={"path": {"rtt": {"uniform": ["10ms", "20ms"]}}})
-    assert np.isnan(value("probe_wait_s", drawn, q=0.5)), "round trips are not the same for all"
+
+
+PROBE = {"kind": "probe", "direction": "forward"}
+LATER = {"at": "9s", "rate": "1mbit"}
+
+
+@pytest.mark.parametrize(
+    ("link", "blocks", "propagation_ms"),
+    [
+        ({}, [PROBE], 10),
+        ({"delay": "20ms"}, [PROBE], 30),
+        ({"delay": "20ms", "reverse_delay": "5ms"}, [PROBE | {"direction": "reverse"}], 15),
+        ({"delay": "20ms"}, [PROBE | {"direction": "both"}], 30),
+        ({"delay": "20ms"}, [PROBE | {"rtt": "30ms"}, {"kind": "bulk", "rtt": "90ms"}], 35),
+        ({"delay": "20ms"}, [PROBE | {"rtt_at": "clients"}], 40),
+        (
+            {"delay": "20ms"},
+            [PROBE | {"rtt_at": "clients", "rtt": "5ms"}, PROBE | {"rtt": "10ms", "rtt_at": "left"}],
+            25,
+        ),
+        ({"delay": "20ms", "schedule": [LATER, LATER | {"delay": "20ms"}]}, [PROBE], 30),
+        # Not the same for all packets.
+        ({}, [PROBE | {"rtt": {"uniform": ["10ms", "20ms"]}}], None),
+        ({"delay": "20ms", "reverse_delay": "5ms"}, [PROBE | {"direction": "both"}], None),
+        ({}, [PROBE, PROBE | {"rtt": "30ms"}], None),
+        ({"delay": "20ms", "schedule": [LATER | {"delay": "10ms"}]}, [PROBE], None),
+        ({"delay": "20ms", "states": [{"delay": "20ms"}, {"delay": "10ms"}]}, [PROBE], None),
+    ],
+)
+def test_what_probes_wait_is_without_their_propagation(link, blocks, propagation_ms):
+    summary = {"probes": {"one_way_delay_s": {"p50": 0.041}}}
+    run = Runs([window(TIMES)], [summary], scenario={"link": link, "traffic": blocks, "path": {"rtt": "20ms"}})
+    found = value("probe_wait_s", run, q=0.5)
+    assert np.isnan(found) if propagation_ms is None else found == pytest.approx(0.041 - propagation_ms / 1e3)
+
+
+def test_what_probes_wait_on_a_network_is_without_the_delays_of_their_route():
+    summary = {"probes": {"one_way_delay_s": {"p50": 0.041}}}
+    network = {"home": {"delay": "5ms"}, "core": {"delay": "10ms"}, "far": {"delay": "100ms"}}
+    tree = {"links": network, "path": {"rtt": "20ms"}}
+    for route, propagation_s in ((["home"], 0.015), (["home", "core"], 0.025)):
+        run = Runs([window(TIMES)], [summary], scenario={**tree, "traffic": [PROBE | {"route": route}]})
+        assert value("probe_wait_s", run, q=0.5) == pytest.approx(0.041 - propagation_s)
+
+
+@pytest.mark.parametrize(
+    ("edits", "propagation_s"),
+    [
+        ({"link.delay": "20ms"}, 0.025),
+        ({"traffic.0.rtt": "30ms"}, 0.015),
+        ({"traffic.0.rtt_at": "clients"}, 0.01),
+        ({"traffic.0.rtt_at": "right", "traffic.0.direction": "reverse", "link.reverse_delay": "3ms"}, 0.008),
+    ],
+)
+def test_probes_on_an_empty_link_wait_for_transmission_alone(edits, propagation_s, tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "native", NATIVE)
+    text = 'duration = "3s"\nwarmup = "1s"\nlink = { rate = "100mbit" }\npath = { rtt = "10ms" }\n'
+    (run,) = aqmlab.run(text + '[[traffic]]\nkind = "probe"\n', set=edits, out=tmp_path / "run").runs
+    subject = Runs([window(TIMES)], [run.summary], scenario=run.scenario)
+    delay_s = run.summary["probes"]["one_way_delay_s"]["p50"]
+    assert value("probe_wait_s", subject, q=0.5) == pytest.approx(delay_s - propagation_s)
+    # 200 bytes at 100 Mb/s and twice at 1 Gb/s take 19.2 us; the percentile has its bin.
+    assert value("probe_wait_s", subject, q=0.5) == pytest.approx(19.2e-6, abs=0.01 * delay_s)
 
 
 def test_shares_of_sizes_and_of_their_bytes():

@@ -349,7 +349,8 @@ def test_the_very_same_runs_are_no_worse_and_no_better():
 def probed(delay_s, runs=5):
     """Runs whose probes all took as long, over a path of 100 ms: 50 ms are propagation."""
     summary = {"probes": {"one_way_delay_s": {"p50": delay_s}}}
-    return Runs([window([0.1] * 60)] * runs, [summary] * runs, scenario={"path": {"rtt": "100ms"}})
+    scenario = {"path": {"rtt": "100ms"}, "traffic": [{"kind": "probe"}]}
+    return Runs([window([0.1] * 60)] * runs, [summary] * runs, scenario=scenario)
 
 
 @pytest.mark.parametrize(

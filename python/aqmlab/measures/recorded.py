@@ -1,5 +1,6 @@
 """Measures that are numbers of a run's summary or of its resolved scenario: one a run, without parts."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from aqmlab.measures.measure import (
     choice,
 )
 from aqmlab.measures.subject import Seen
-from aqmlab.results import coarse
+from aqmlab.results import coarse, times
 
 NAN = float("nan")
 QUANTILES = {0.5: "p50", 0.95: "p95", 0.99: "p99"}
@@ -99,10 +100,43 @@ def _probe_wait(params: Params) -> Formula:
         return _number(seen.summary, key)
 
     def whole(seen: Seen) -> float:
-        return delay(seen) - quantity(at(seen.scenario, "path.rtt")) / 2
+        return delay(seen) - _propagation_of_probes_s(seen.scenario)
 
     words = f"{100 * q:g}th percentile of what probes take beyond propagation"
     return Formula(whole, None, words, f"{100 * q:g}th percentile", lambda s: coarse.bin_s(key, delay(s)))
+
+
+def _propagation_of_probes_s(tree: Json) -> float:
+    """The propagation, one way, of all packets of probes; NaN unless it is the same for all."""
+    blocks = [block for block in tree.get("traffic", []) if block["kind"] == "probe"]
+    found = {
+        _propagation_ns(tree, block, way)
+        for block in blocks
+        for way in WAYS
+        if block.get("direction", "forward") in (way, BOTH)
+    }
+    (one_ns,) = found if len(found) == 1 else (None,)
+    return NAN if one_ns is None else times.seconds(one_ns)
+
+
+def _propagation_ns(tree: Json, block: Json, way: str) -> int | None:
+    """The same of a block of UDP in one direction; none where its packets differ in it.
+
+    Over UDP the client is whoever sends: the whole round trip lies before what it sends.
+    """
+    share = 1 if block.get("rtt_at") == "clients" else 0.5
+    delays = [_delay_s(links.of(tree)[name], way) for name in links.route(tree, block, way)]
+    whole_s = share * quantity(block.get("rtt", at(tree, "path.rtt"))) + sum(delays)
+    return times.nanoseconds(whole_s) if math.isfinite(whole_s) else None
+
+
+def _delay_s(link: Json, way: str) -> float:
+    """The delay behind a link; NaN where it changes."""
+    key = "delay" if way == WAYS[0] else "reverse_delay"
+    own = link.get(key, link.get("delay", "0s"))
+    changed = [change.get(key, own) for name in ("schedule", "states") for change in link.get(name, ())]
+    found = {quantity(delay) for delay in (own, *changed)}
+    return found.pop() if len(found) == 1 else NAN
 
 
 def _loss_run_longer(params: Params) -> Formula:

@@ -113,7 +113,7 @@ pub const RUN: &[Row<()>] = &[
         name: "probe_wait_s",
         title: "waiting of probes",
         unit: "s",
-        formula: "quantile of the one-way delay of probes − half of `path.rtt`, which is the same for all: 0.1, 0.25, 0.5, 0.75, 0.9, 0.95 or 0.99; transmission is in it",
+        formula: "quantile of the one-way delay of probes − their propagation: half of `rtt` (all of it with `rtt_at = \"clients\"`) and the delays of the links on their way; no value where that is not one time for all; 0.1, 0.25, 0.5, 0.75, 0.9, 0.95 or 0.99; transmission is in it",
         source: "`probes.one_way_delay_s` of summary.json, scenario.toml",
         parameters: Some("`q`"),
         value: (),
