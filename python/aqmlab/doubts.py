@@ -18,6 +18,8 @@ NEEDS: Mapping[str, tuple[tuple[str, ...], str, Any]] = {
     "delayed acknowledgements": (("delayed_ack_timeout",), "delayed_ack", "off"),
 }
 """What some keys of hosts are about, and the key with the value that says that there is none."""
+OWN_ROUND_TRIPS = ("tmix", "replay")
+"""The kinds of traffic whose files have a round trip of each connection."""
 LEAST_PACKET_BYTES = 40
 """An acknowledgement without options."""
 OF_LEDBAT = "ledbat_"
@@ -30,7 +32,8 @@ AT_ONCE = ("reno", "ns2-newreno", "ns2-sack1")
 
 def of(resolved: Resolved, given: Tree) -> None:
     """Says so of shapers that never shape, queues without room or with too little for their law, loads beside users,
-    hosts' keys without effect, traffic that sends next to nothing, and changes that never come.
+    hosts' keys without effect, traffic that sends next to nothing, round trips that become none, and changes that never
+    come.
 
     `given` is the scenario as its author wrote it.
     """
@@ -41,6 +44,7 @@ def of(resolved: Resolved, given: Tree) -> None:
     for line in loads(resolved):
         doubt(f"{resolved.origin}: {line}")
     silence.doubts(resolved)
+    _ticks(resolved)
     _schedules(resolved)
 
 
@@ -173,6 +177,22 @@ def _stack(name: str) -> Tree:
     text = f'duration = "1s"\nlink.rate = "1mbit"\ntcp.stack = "{known}"\n[[traffic]]\nkind = "bulk"\n'
     found: Tree = engine.resolve(text, "stack").scenario.get("tcp", {})
     return found
+
+
+def _ticks(resolved: Resolved) -> None:
+    """A delay emulator rounds a delay down to whole ticks."""
+    for number, block in enumerate(resolved.scenario.get("traffic", [])):
+        if "rtt_tick" not in block or (block["kind"] in OWN_ROUND_TRIPS and "rtt" not in block):
+            continue
+        where, rtt = ("rtt", block["rtt"]) if "rtt" in block else ("path.rtt", resolved.scenario["path"]["rtt"])
+        ends = [rtt] if isinstance(rtt, str) else rtt.get("uniform") or rtt.get("even") or []
+        shorter = [units.seconds(end, where) < units.seconds(block["rtt_tick"], "rtt_tick") for end in ends]
+        if any(shorter):
+            which = "round trips become 0" if all(shorter) else "round trips of less than a tick become 0"
+            said = (
+                f'{where} = "{rtt}" is less than a tick' if isinstance(rtt, str) else f'{where} begins at "{ends[0]}"'
+            )
+            doubt(f'{resolved.origin}: traffic.{number}.rtt_tick = "{block["rtt_tick"]}": {which}, since {said}')
 
 
 def _schedules(resolved: Resolved) -> None:

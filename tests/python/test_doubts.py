@@ -159,3 +159,31 @@ def said_of(tmp_path, block: str) -> list[str]:
     path = tmp_path / "x.toml"
     path.write_text(f'duration = "10s"\n{LINK}[[traffic]]\n{block}')
     return remarks(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "own", "line"),
+    [
+        ('"10ms"', "", 'round trips become 0, since path.rtt = "10ms" is less than a tick'),
+        ('"90ms"', 'rtt = "10ms"\n', 'round trips become 0, since rtt = "10ms" is less than a tick'),
+        ('{ uniform = ["10ms", "15ms"] }', "", 'round trips become 0, since path.rtt begins at "10ms"'),
+        (
+            '{ uniform = ["10ms", "150ms"] }',
+            "",
+            'round trips of less than a tick become 0, since path.rtt begins at "10ms"',
+        ),
+        ('"10ms"', 'rtt = { even = ["20ms", "40ms"] }\n', None),
+        ('"20ms"', "", None),
+        ('{ exponential = "40ms" }', "", None),
+    ],
+)
+def test_round_trips_of_less_than_a_tick_are_said(tmp_path, path, own, line):
+    block = BULK + own + 'rtt_at = "clients"\nrtt_tick = "20ms"\n'
+    lines = said(tmp_path, f"[path]\nrtt = {path}\n{block}")
+    assert lines == ([] if line is None else [f'traffic.0.rtt_tick = "20ms": {line}'])
+
+
+def test_round_trips_of_a_file_are_not_those_of_the_path(tmp_path):
+    (tmp_path / "demands.csv").write_text("0,3,forward,0.08,350,12000,0,1\n")
+    block = '[[traffic]]\nkind = "replay"\ndemands = "demands.csv"\nrtt_at = "clients"\nrtt_tick = "20ms"\n'
+    assert said(tmp_path, f'[path]\nrtt = "10ms"\n{block}') == []
