@@ -72,7 +72,9 @@ pub const ROWS: &[Row<OfWay>] = &[
         title: "busy",
         unit: "share of the link",
         formula: "bits of IP packets sent, with what `link.overhead` and the cells of `link.framing` add to each ÷ (rate × \
-                  window): the share of time in which the link was busy",
+                  window): the share of time in which the link was busy; of a link that changes, ÷ what it could \
+                  have sent in the window, and of a trace, ÷ its mean, as for `utilisation`: a share of that and not of \
+                  time",
         source: "the sizes of the packets sent, `link.overhead`, `link.framing`",
         parameters: None,
         value: |way| json!(way.wire_bits() / (way.capacity_bps * way.measured_s)),
