@@ -18,7 +18,7 @@ from aqmlab.errors import BadInput
 from aqmlab.figures import topology
 from aqmlab.measures.catalogue import read
 from aqmlab.measures.subject import Seen
-from aqmlab.results import by_link, held_back, named, transport, ways
+from aqmlab.results import by_link, capacity, held_back, named, transport, ways
 from aqmlab.results.run import of_link
 from aqmlab.results.window import condense
 from aqmlab.statistics import Interval
@@ -445,6 +445,39 @@ def test_a_window_that_is_an_outage_has_no_utilisation(tmp_path, monkeypatch):
     assert run.summary["forward"]["utilisation"] is None
     for name in ("utilisation", "forward.utilisation", "reverse.utilisation"):
         assert np.isnan(found.measure(name)), name
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_a_schedule_could_carry_is_that_of_every_entry_of_every_period(seed):
+    draw = np.random.default_rng(seed)
+    period_ms = int(draw.integers(5, 400))
+    at_ms = sorted(draw.choice(period_ms, size=draw.integers(1, 5), replace=False))
+    rates = draw.integers(1, 50, size=(len(at_ms) + 1, 2))
+    outages_ms = np.where(draw.random(len(at_ms)) < 0.5, draw.integers(0, period_ms, len(at_ms)), 0)
+    link = {"rate": f"{rates[0][0]}mbit", "reverse_rate": f"{rates[0][1]}mbit", "period": f"{period_ms}ms"}
+    link["schedule"] = [
+        {"at": f"{at}ms", "rate": f"{there}mbit", "reverse_rate": f"{back}mbit", "outage": f"{outage}ms"}
+        for at, (there, back), outage in zip(at_ms, rates[1:], outages_ms, strict=True)
+    ]
+    since, until = np.sort(np.append(draw.random((500, 2)) * 9, [[0.0, 0.1], [0.0, 9.0]], axis=0)).T
+    for way in links.WAYS:
+        at, bps = np.array([*links.rates_over_time(link, way, 9.0), (9.0, 0.0)]).T
+        whole = np.append(0.0, np.cumsum(bps[:-1] * np.diff(at)))
+        expected = np.interp(until, at, whole) - np.interp(since, at, whole)
+        assert capacity.bits_between(link, way, since, until) == pytest.approx(expected, rel=1e-9, abs=1e-3)
+
+
+def test_of_a_schedule_with_many_periods_few_are_unrolled(monkeypatch):
+    asked = []
+    rates_over_time = links.rates_over_time
+    monkeypatch.setattr(links, "rates_over_time", lambda *args: asked.append(args[2]) or rates_over_time(*args))
+    change = {"rate": "5mbit", "reverse_rate": "5mbit", "outage": "500us"}
+    link = {"rate": "10mbit", "reverse_rate": "10mbit", "period": "1ms", "schedule": [change | {"at": "700us"}]}
+    # From 0.7 ms of a period to 0.2 ms of the next one nothing is sent, then 0.5 ms at 10 Mb/s.
+    since, until = np.array([60.0, 100.0007, 100.0007]), np.array([300.0, 100.0012, 100.0017])
+    found = capacity.bits_between(link, "forward", since, until)
+    assert found == pytest.approx([240 * 5e6, 0, 5e3]) and found[1] == 0
+    assert max(asked) <= 0.002
 
 
 def test_another_way_to_the_same_hosts_is_no_other_demand(monkeypatch):

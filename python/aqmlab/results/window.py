@@ -310,8 +310,7 @@ def _carried(run: Run, name: str, way: str, queue: pl.DataFrame, covered_s: Arra
     ours = (rows["direction"] == which).to_numpy()
     ends = times.seconds(rows.select(times.column(rows.columns, "time")).to_series().to_numpy()[ours])
     begins = ends - times.seconds(rows["covered_ns"].to_numpy()[ours])
-    bits = capacity.bits_by(link, way, ends) - capacity.bits_by(link, way, begins)
-    return _floats(np.bincount(part[ours], bits, BATCHES))
+    return _floats(np.bincount(part[ours], capacity.bits_between(link, way, begins, ends), BATCHES))
 
 
 def _rates(run: Run, name: str) -> tuple[float, float]:
