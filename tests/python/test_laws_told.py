@@ -359,7 +359,17 @@ def test_what_a_law_prints_goes_to_standard_error(link, tmp_path, capfd, how):
         path = library("mine", tmp_path, source=code)
     else:
         path = own(tmp_path, "print('size', packet.size)", "" if how == "compiled" else "(compiled=False)")
-    words = ["run", str(link), "--set", f"link.qdisc={path}", "--set", "duration=3s", "--json"]
+    words = [
+        "run",
+        str(link),
+        "--set",
+        f"link.qdisc={path}",
+        "--set",
+        "duration=3s",
+        "-o",
+        str(tmp_path / "out"),
+        "--json",
+    ]
     assert cli.invoke(words) == 0
     shown, said = capfd.readouterr()
     forward = json.loads(shown)["forward"]
