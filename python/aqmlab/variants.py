@@ -155,7 +155,7 @@ OFF = "off"
 
 def _is_capable(block: Mapping[str, Any], tcp: Mapping[str, Any]) -> bool:
     """Whether packets of a resolved block of traffic can be marked: of TCP with ECN, of others by their `ect`."""
-    if any(row["kind"] == block["kind"] and row["speaks_tcp"] for row in engine.traffic_models()):
+    if engine.speaks_tcp(block):
         return str(block.get("ecn", tcp.get("ecn", OFF))) != OFF
     return str(block.get("ect", NOT_ECT)) != NOT_ECT
 

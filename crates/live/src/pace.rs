@@ -177,6 +177,7 @@ mod tests {
         for (less, more) in [(&idle, &short), (&short, &exact), (&exact, &off)] {
             assert_eq!((less.by_how_far_off(more), more.by_how_far_off(less)), (Ordering::Less, Ordering::Greater));
         }
+        // The first thousand take 20 ms more, less 999 times 10 us: 1010.01 ms, 0.99 % below the rate.
         assert!(off.worst().is_some_and(|worst| worst.abs() > 0.009));
     }
 }

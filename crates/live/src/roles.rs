@@ -226,11 +226,11 @@ impl Roles {
         let read = edges.join().result;
         let cpu_s = [router.cpu_s, left.cpu_s, right.cpu_s];
         let command_status = program.map(|done| done.result.map_err(Failure::mistaken)).transpose();
-        read?;
-        let edges = shared.edges.lock().expect("nobody panics with it").clone();
         let (mut routed, captures) = router.result?;
         // Nobody waits for the disk any more but us.
         routed.capture = captures.end();
+        read?;
+        let edges = shared.edges.lock().expect("nobody panics with it").clone();
         Ok(Ended {
             routed,
             edges,

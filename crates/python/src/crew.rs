@@ -238,6 +238,7 @@ impl Batch {
 }
 
 impl Drop for Batch {
+    /// Runs that nobody has begun with do not pass.
     fn drop(&mut self) {
         self.taken_back();
     }
