@@ -98,7 +98,7 @@ pub(crate) fn read(entry: &Entry<'_>, quantity: Quantity) -> Result<Distribution
     };
     let section = entry.section("a distribution")?;
     section.only(&[FORMS, MODIFIERS])?;
-    read_form(entry, &section, quantity)
+    read_form(entry, &section, quantity, &[])
 }
 
 /// Reads round-trip times.
@@ -111,11 +111,14 @@ pub(crate) fn read_rtt(entry: &Entry<'_>) -> Result<RttSpec, Error> {
     };
     let section = entry.section("a distribution")?;
     section.only(&[FORMS, EVEN, MODIFIERS])?;
-    let rtt = if table.contains_key("even") && table.len() == 1 {
+    let rtt = if table.contains_key("even") && !FORMS.iter().any(|&form| table.contains_key(form)) {
+        if let Some(step) = section.get("step") {
+            return Err(step.error("does not go with even"));
+        }
         let (low, high) = section.require("even", "two values", |entry| pair(entry, Quantity::Time))?;
         RttSpec::Even { low, high }
     } else {
-        RttSpec::Drawn(read_form(entry, &section, Quantity::Time)?)
+        RttSpec::Drawn(read_form(entry, &section, Quantity::Time, EVEN)?)
     };
     let typical = match &rtt {
         RttSpec::Even { high, .. } => *high,
@@ -179,8 +182,14 @@ pub(crate) fn smallest(distribution: &Distribution) -> f64 {
     }
 }
 
-fn read_form(entry: &Entry<'_>, section: &Section<'_>, quantity: Quantity) -> Result<Distribution, Error> {
-    let forms = || format!("one of {}", FORMS.join(", "));
+/// Reads one of [`FORMS`]. `more` are what might stand in its place here, for the error.
+fn read_form(
+    entry: &Entry<'_>,
+    section: &Section<'_>,
+    quantity: Quantity,
+    more: &[&str],
+) -> Result<Distribution, Error> {
+    let forms = || format!("one of {}", [FORMS, more].concat().join(", "));
     let mut given = FORMS.iter().filter_map(|&form| section.get(form).map(|inner| (form, inner)));
     let (Some((form, inner)), None) = (given.next(), given.next()) else {
         return Err(entry.expected(forms()));

@@ -301,7 +301,7 @@ impl<'a> Entry<'a> {
 }
 
 /// What papers, routers and other simulators call a key, and what it is called here, the likelier one first.
-const ELSEWHERE: [(&str, &[&str]); 14] = [
+const ELSEWHERE: [(&str, &[&str]); 18] = [
     ("max_p", &["probability", "p_max"]),
     ("maxp", &["probability", "p_max"]),
     ("pmax", &["probability", "p_max"]),
@@ -314,6 +314,10 @@ const ELSEWHERE: [(&str, &[&str]); 14] = [
     ("q_weight", &["wq"]),
     ("weight", &["wq"]),
     ("bandwidth", &["rate"]),
+    ("latency", &["delay", "rtt"]),
+    ("aqm", &["qdisc"]),
+    ("queue", &["qdisc"]),
+    ("discipline", &["qdisc"]),
     ("queue_limit", &["limit"]),
     ("buffer_size", &["limit"]),
 ];

@@ -90,6 +90,7 @@ fn a_line_that_is_spoilt() {
                  path, stacks, tcp, traffic, record, live",
             ),
             ("[link]\nRate = \"1mbit\"", "s.toml:2: link.Rate = \"1mbit\": unknown key, did you mean rate?"),
+            ("[link]\naqm = \"pi\"", "s.toml:2: link.aqm = \"pi\": unknown key, did you mean qdisc?"),
             ("[tcp]\nwindows = \"1kb\"", "s.toml:2: tcp.windows = \"1kb\": unknown key, did you mean window?"),
             (
                 "[record]\nintervall = \"1s\"",

@@ -67,7 +67,7 @@ impl Demand for Cbr {
         for number in 0..self.flows {
             let mut stream = site.stream("source", number);
             let start = Time::from_secs_f64(self.start.draw(&mut stream));
-            let pacing = traffic::Cbr::new(datagrams::share(self.rate, self.flows), self.packet);
+            let pacing = traffic::Cbr::new(datagrams::share(self.rate, number, self.flows), self.packet);
             let phase = Some(pacing.first_gap(&mut stream));
             let delay = site.rtt_of(number, self.flows, &mut stream) / 2;
             out.extend(datagrams::source(site, number, start, delay, Paced { pacing, phase }));

@@ -36,13 +36,19 @@ pub(crate) fn rate(block: &Section<'_>, around: &Surroundings<'_, '_>, flows: u3
             let most = units::write_rate(most);
             return Err(entry.expected(format!("at most {most}, what the access links of {flows} carry")));
         }
+        if rate.bps() < u64::from(flows) {
+            let least = units::write_rate(Rate::from_bps(flows.into()));
+            return Err(entry.expected(format!("at least {least}, 1 b/s for each of {flows}")));
+        }
         Ok(rate)
     })
 }
 
-/// The part of `rate` that each of `flows` has.
-pub(crate) fn share(rate: Rate, flows: u32) -> Rate {
-    Rate::from_bps((rate.bps() / u64::from(flows)).max(1))
+/// The part of `rate` that flow `number` of `flows` has. All together have all of it: what whole bits a second leave over
+/// is shared among the first of them.
+pub(crate) fn share(rate: Rate, number: u32, flows: u32) -> Rate {
+    let (each, over) = (rate.bps() / u64::from(flows), rate.bps() % u64::from(flows));
+    Rate::from_bps(each + u64::from(u64::from(number) < over))
 }
 
 /// Packets one after the other.
@@ -51,18 +57,18 @@ pub(crate) trait Packets: Send {
     fn next_datagram(&mut self) -> Option<Datagram>;
 }
 
-/// Adds `flows` sources that start at `start` seconds, each of which `packets` makes of its random stream.
+/// Adds `flows` sources that start at `start` seconds, each of which `packets` makes of its number and its random stream.
 pub(crate) fn sources<'s, P: Packets + 's>(
     site: &Site<'s>,
     (flows, start): (u32, &Distribution),
     out: &mut Vec<Source<'s>>,
-    packets: impl Fn(Stream) -> P,
+    packets: impl Fn(u32, Stream) -> P,
 ) {
     for number in 0..flows {
         let mut stream = site.stream("source", number);
         let start = Time::from_secs_f64(start.draw(&mut stream));
         let delay = site.rtt_of(number, flows, &mut stream) / 2;
-        out.extend(source(site, number, start, delay, packets(stream)));
+        out.extend(source(site, number, start, delay, packets(number, stream)));
     }
 }
 
@@ -93,6 +99,20 @@ impl<P: Packets> Asks for Sender<P> {
             self.bytes = next.bytes;
             // From when it was due: a late packet does not delay those after it.
             voice.wake(voice.at + next.gap);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up_to_the_rate() {
+        for (bps, flows) in [(1999, 1000), (1_000_000, 3), (1000, 1000), (7, 2), (100_000_000, 64)] {
+            let shares: Vec<u64> = (0..flows).map(|number| share(Rate::from_bps(bps), number, flows).bps()).collect();
+            assert_eq!(shares.iter().sum::<u64>(), bps);
+            assert!(shares[0] - shares[shares.len() - 1] <= 1);
         }
     }
 }

@@ -128,9 +128,9 @@ impl Demand for OnOff {
     }
 
     fn sources<'s>(&'s self, site: &Site<'s>, out: &mut Vec<Source<'s>>) {
-        let rate = datagrams::share(self.rate, self.flows);
         let periods = Periods::new(&self.on, &self.off);
-        datagrams::sources(site, (self.flows, &self.start), out, |stream| {
+        datagrams::sources(site, (self.flows, &self.start), out, |number, stream| {
+            let rate = datagrams::share(self.rate, number, self.flows);
             Switched::new(stream, rate, self.packet, self.on.clone(), self.off.clone(), &periods)
         });
     }

@@ -88,7 +88,7 @@ impl Demand for Probes {
     }
 
     fn sources<'s>(&'s self, site: &Site<'s>, out: &mut Vec<Source<'s>>) {
-        datagrams::sources(site, (self.flows, &self.start), out, |mut stream| {
+        datagrams::sources(site, (self.flows, &self.start), out, |_, mut stream| {
             Probe::new(self.interval, self.packet, &mut stream)
         });
     }

@@ -83,7 +83,7 @@ impl Demand for UdpPoisson {
 
     fn sources<'s>(&'s self, site: &Site<'s>, out: &mut Vec<Source<'s>>) {
         let mean_gap_s = f64::from(self.flows) / self.packets_per_s;
-        datagrams::sources(site, (self.flows, &self.start), out, |stream| {
+        datagrams::sources(site, (self.flows, &self.start), out, |_, stream| {
             PoissonPackets::new(stream, mean_gap_s, self.size.clone())
         });
     }

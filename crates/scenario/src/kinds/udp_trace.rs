@@ -71,7 +71,7 @@ impl Demand for UdpTrace {
     }
 
     fn sources<'s>(&'s self, site: &Site<'s>, out: &mut Vec<Source<'s>>) {
-        datagrams::sources(site, (self.flows, &self.start), out, |_| PacketTrace::new(self.packets.clone()));
+        datagrams::sources(site, (self.flows, &self.start), out, |_, _| PacketTrace::new(self.packets.clone()));
     }
 
     fn expected(&self) -> Expected {

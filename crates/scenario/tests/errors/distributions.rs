@@ -10,7 +10,10 @@ fn distributions() {
             ("\"80\"", "s.toml:1: path.rtt = \"80\": expected a time such as 15ms"),
             ("\"80s\"", "s.toml:1: path.rtt = \"80s\": expected a time from 0s to 60s"),
             ("[\"10ms\"]", "s.toml:1: path.rtt = [\"10ms\"]: expected a time such as 15ms"),
-            ("{}", "s.toml:1: path.rtt = { }: expected one of uniform, exponential, pareto, weibull, lognormal, table"),
+            (
+                "{}",
+                "s.toml:1: path.rtt = { }: expected one of uniform, exponential, pareto, weibull, lognormal, table, even",
+            ),
             (
                 "{ uniform = [\"10s\", \"150s\"] }",
                 "s.toml:1: path.rtt = { uniform = [\"10s\", \"150s\"] }: expected round-trip times of at most 60s",
@@ -38,8 +41,7 @@ fn distributions() {
             ),
             (
                 "{ even = [\"10ms\", \"150ms\"], step = \"1ms\" }",
-                "s.toml:1: path.rtt = { even = [\"10ms\", \"150ms\"], step = \"1ms\" }: expected one of uniform, \
-                 exponential, pareto, weibull, lognormal, table",
+                "s.toml:1: path.rtt.step = \"1ms\": does not go with even",
             ),
             (
                 "{ exponential = \"50ms\", step = \"1ms\" }",
@@ -49,7 +51,7 @@ fn distributions() {
             (
                 "{ exponential = \"50ms\", uniform = [\"1ms\", \"2ms\"] }",
                 "s.toml:1: path.rtt = { exponential = \"50ms\", uniform = [\"1ms\", \"2ms\"] }: expected one of \
-                 uniform, exponential, pareto, weibull, lognormal, table",
+                 uniform, exponential, pareto, weibull, lognormal, table, even",
             ),
             (
                 "{ pareto = { mean = \"50ms\", shape = 0.9 } }",

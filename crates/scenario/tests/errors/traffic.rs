@@ -138,6 +138,10 @@ fn traffic() {
                 "s.toml:3: traffic.0.rate = \"3gbit\": expected at most 2gbit, what the access links of 2 carry",
             ),
             (
+                "[[traffic]]\nkind = \"cbr\"\nrate = \"999bit\"\nflows = 1000",
+                "s.toml:3: traffic.0.rate = \"999bit\": expected at least 1kbit, 1 b/s for each of 1000",
+            ),
+            (
                 "[[traffic]]\nkind = \"cbr\"\nrate = \"0bit\"",
                 "s.toml:3: traffic.0.rate = \"0bit\": expected a rate above zero",
             ),
