@@ -44,8 +44,8 @@ pub(crate) fn rate(block: &Section<'_>, around: &Surroundings<'_, '_>, flows: u3
     })
 }
 
-/// The part of `rate` that flow `number` of `flows` has. All together have all of it: what whole bits a second leave over
-/// is shared among the first of them.
+/// The part of `rate` that flow `number` of `flows` has. All together have all of it: what whole bits a second leave
+/// over is shared among the first of them.
 pub(crate) fn share(rate: Rate, number: u32, flows: u32) -> Rate {
     let (each, over) = (rate.bps() / u64::from(flows), rate.bps() % u64::from(flows));
     Rate::from_bps(each + u64::from(u64::from(number) < over))
@@ -57,7 +57,8 @@ pub(crate) trait Packets: Send {
     fn next_datagram(&mut self) -> Option<Datagram>;
 }
 
-/// Adds `flows` sources that start at `start` seconds, each of which `packets` makes of its number and its random stream.
+/// Adds `flows` sources that start at `start` seconds, each of which `packets` makes of its number and its random
+/// stream.
 pub(crate) fn sources<'s, P: Packets + 's>(
     site: &Site<'s>,
     (flows, start): (u32, &Distribution),
