@@ -163,6 +163,15 @@ def in_common(scores: Sequence[float]) -> float:
     return two_sided(mean * math.sqrt(n / variance), freedom)
 
 
+def harmonic_mean(p: Sequence[float]) -> float:
+    """How likely so many p-values, of tests that may depend on each other, are as small as these, in all.
+
+    Wilson 2019, "The harmonic mean p-value for combining dependent tests", Proceedings of the National Academy of
+    Sciences 116(4). One small value among many says little, as after Bonferroni; many that are somewhat small say much.
+    """
+    return len(p) / math.fsum(1 / one if one > 0 else math.inf for one in p) if p else math.nan
+
+
 def coarsened(values: Array, cells: int) -> Array:
     """Means over so many stretches of equal length, or fewer; what is left over at the end is left out."""
     together = -(-values.size // cells)

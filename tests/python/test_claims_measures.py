@@ -179,6 +179,7 @@ def test_numbers_of_the_summary_and_of_the_scenario():
 def test_goodput_of_blocks_and_what_probes_wait():
     held = {"0": {"goodput_bps": 30e6}, "2": {"goodput_bps": 8e6}}
     summary = {"tcp": {"held_back": held}, "probes": {"one_way_delay_s": {"p50": 0.011, "p99": 0.0125}}}
+    summary["probes"]["one_way_delay_mean_s"] = 0.0112
     blocks = [{"kind": "bulk", "flows": 3}, {"kind": "web", "users": 3}, {"kind": "bulk", "flows": 4}, PROBE]
     run = Runs([window(TIMES)], [summary], scenario={"traffic": blocks, "path": {"rtt": "20ms"}})
     assert value("flow_goodput_bps", run, block=0) == 10e6
@@ -190,6 +191,7 @@ def test_goodput_of_blocks_and_what_probes_wait():
         assert np.isnan(value("goodput_ratio", run, block=0, to=block))
     assert value("probe_wait_s", run, q=0.5) == pytest.approx(0.001)
     assert value("probe_wait_s", run, q=0.99) == pytest.approx(0.0025)
+    assert value("probe_wait_mean_s", run) == pytest.approx(0.0012)
 
 
 PROBE = {"kind": "probe", "direction": "forward"}

@@ -115,7 +115,7 @@ def test_runs_are_judged_together():
     assert settled.pooled([yes, no])[0] == NO
     # One in a hundred of six runs is chance.
     assert settled.pooled([no, *[yes] * 5])[0] == YES
-    assert settled.pooled([no], among=6)[0] == YES
+    assert settled.pooled([no], level=0.0)[0] == YES
     assert settled.pooled([yes, None])[0] is None and settled.pooled([])[0] is None
 
 
@@ -139,8 +139,7 @@ def test_several_runs_are_asked_what_they_have_in_common():
     assert all(one["answer"] == YES for one in weak) and settled.pooled(weak)[0] == NO
     assert "queue, forward, went from 11.7 to 8.35 packets" in settled.said(weak)
     assert settled.pooled([followed(0.0, climb=3.0)] * 4)[0] == NO
-    # As far as other groups of runs are asked, too.
-    assert settled.pooled(weak, among=1000)[0] == YES
+    assert settled.pooled(weak, level=0.0)[0] == YES
     # What one run cannot tell several can, where their windows have room for it in the mean.
     room = [followed(0.1, freedom) for freedom in (4.0, 9.0, 8.0)]
     assert [one["answer"] for one in room] == [UNKNOWN, YES, YES] and settled.pooled(room)[0] == YES
@@ -155,6 +154,16 @@ def test_settled_runs_are_wronged_once_in_twenty_times_however_many_they_are(run
         wronged = [settled.pooled([followed(z) for z in scatter * rng.normal(size=runs)])[0] == NO for _ in range(200)]
         # Of 200 times one in twenty are 10, and 17 or more one time in fifty.
         assert sum(wronged) <= 16, (scatter, sum(wronged))
+
+
+def test_runs_that_jump_up_and_down_are_not_settled_though_they_have_nothing_in_common():
+    jumps, calm = [followed(z) for z in (6.5, -6.0)], [followed(z) for z in (0.4, -0.9, 1.3)]
+    assert settled.together([*jumps, *calm])[0].p > 0.05
+    assert settled.pooled([*jumps, *calm])[0] == NO
+    assert settled.said([*jumps, *calm]).startswith("not settled in 2 of 5 runs: queue, forward, went from 16.5 to 3.5")
+    # One of them among many is enough, and what one run in a thousand shows by chance is not.
+    assert settled.pooled([jumps[0], *calm])[0] == NO
+    assert settled.pooled([followed(3.3), *calm])[0] == YES
 
 
 def test_what_went_where_is_said_in_numbers_that_people_read():

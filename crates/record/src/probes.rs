@@ -27,6 +27,7 @@ pub struct Probes {
     lost: u64,
     /// One-way delays, in units of 100 ns.
     delays: Histogram<u64>,
+    delay_ns: u128,
     jitter_ns: u128,
     jitter_count: u64,
     /// How many runs of losses there were of each length; the last holds all longer ones.
@@ -61,6 +62,7 @@ impl Probes {
             sent: 0,
             lost: 0,
             delays: Histogram::new_with_bounds(1, MOST, 3).expect("the bounds are in order"),
+            delay_ns: 0,
             jitter_ns: 0,
             jitter_count: 0,
             runs: [0; 64],
@@ -133,6 +135,7 @@ impl Probes {
             return;
         };
         self.delays.saturating_record(delay.ns() / UNIT_NS);
+        self.delay_ns += u128::from(delay.ns());
         if let Some(before) = flow.delay.replace(delay) {
             self.jitter_ns += u128::from(delay.abs_diff(before).ns());
             self.jitter_count += 1;
@@ -225,6 +228,18 @@ pub const ROWS: &[Row<OfProbes>] = &[
         },
     },
     Row {
+        name: "one_way_delay_mean_s",
+        title: "mean one-way delay",
+        unit: "s",
+        formula: "Σ one-way delay ÷ packets of all flows that were received",
+        source: "`delay_ns`",
+        parameters: None,
+        value: |probes| {
+            let received = probes.sent - probes.lost;
+            json!((received > 0).then(|| seconds(probes.delay_ns as f64) / received as f64))
+        },
+    },
+    Row {
         name: "jitter_mean_s",
         title: "jitter",
         unit: "s",
@@ -286,6 +301,8 @@ mod tests {
         assert_eq!((&found["sent_packets"], &found["lost_packets"]), (&json!(8), &json!(3)));
         assert_eq!((&found["loss_runs"], &found["loss_run_mean"]), (&json!([1, 1]), &json!(1.5)));
         // Successive packets received: 30, 34, 31, 32, 32 ms.
+        let mean = found["one_way_delay_mean_s"].as_f64().expect("a number");
+        assert!((mean - (0.030 + 0.034 + 0.031 + 0.032 + 0.032) / 5.0).abs() < 1e-12, "{mean}");
         let jitter = found["jitter_mean_s"].as_f64().expect("a number");
         assert!((jitter - (0.004 + 0.003 + 0.001) / 4.0).abs() < 1e-12, "{jitter}");
     }

@@ -28,6 +28,7 @@ from aqmlab.measures.measure import Reading
 from aqmlab.measures.subject import Subject
 from aqmlab.results.settled import pooled
 from aqmlab.scenario import measured_window
+from aqmlab.stationarity import LEVEL, harmonic_mean
 from aqmlab.statistics import Interval
 from aqmlab.sweep.grid import Point
 
@@ -262,11 +263,13 @@ def _doubts(asked: Sequence[Question], subjects: Mapping[str, Subject]) -> dict[
         if point.name in subjects and not question.reading.measure.is_exact
     }
     shorter = {name: subjects[name] for name, point in points.items() if not _is_as_long(subjects[name], point)}
+    windows = {name: [window.settled for window in subject.windows] for name, subject in shorter.items()}
+    # Of many points one shows a trend by chance alone. Some that do each say as much as one that does undeniably.
+    rarity = [p for _, p in map(pooled, windows.values()) if not math.isnan(p)]
+    level = LEVEL if harmonic_mean(rarity) < LEVEL else 0.0
     found = {}
-    for name, subject in shorter.items():
-        settled = [window.settled for window in subject.windows]
-        # Of many points one shows a trend by chance alone.
-        answer = pooled(settled, len(points))[0]
+    for name, settled in windows.items():
+        answer = pooled(settled, level)[0]
         runs = [None if one is None else one["answer"] for one in settled].count(answer)
         why = WHY_NOT_BELIEVED.get(answer, "")
         found[name] = Doubt(why, runs if why else 0, len(settled))

@@ -216,9 +216,8 @@ class Finding:
             is_within = all(_is_within(one.value, one.value, self.low, self.high) for one in self._all)
             if is_within and (self.is_same or self._is_told_by_sign):
                 return HOLDS
-            value = self.interval.value
-            is_outside = _is_above(self.low, value) or _is_above(value, self.high)
-            return FAILS if is_outside and self._is_told_by_sign else OPEN
+            # What is at a bound is not within it: no packets are not more than none.
+            return FAILS if not is_within and self._is_told_by_sign else OPEN
         if self.stretch is not None:
             return self._on_a_share
         if all(_is_within(one.low, one.high, self.low, self.high) for one in self._all):

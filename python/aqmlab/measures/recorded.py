@@ -106,6 +106,14 @@ def _probe_wait(params: Params) -> Formula:
     return Formula(whole, None, words, f"{100 * q:g}th percentile", lambda s: coarse.bin_s(key, delay(s)))
 
 
+def _probe_wait_mean(params: Params) -> Formula:
+    def whole(seen: Seen) -> float:
+        return _number(seen.summary, "probes.one_way_delay_mean_s") - _propagation_of_probes_s(seen.scenario)
+
+    words = "mean of what probes take beyond propagation"
+    return Formula(whole, None, words, words)
+
+
 def _propagation_of_probes_s(tree: Json) -> float:
     """The propagation, one way, of all packets of probes; NaN unless it is the same for all."""
     blocks = [block for block in tree.get("traffic", []) if block["kind"] == "probe"]
@@ -228,6 +236,7 @@ MEASURES = (
     Measure("flow_goodput_bps", (_block("block"),), _of_block),
     Measure("goodput_ratio", (_block("block"), _block("to")), _ratio_of_blocks),
     Measure("probe_wait_s", (_PROBE_Q,), _probe_wait),
+    Measure("probe_wait_mean_s", (), _probe_wait_mean),
     Measure("udp_loss_ratio", (), _plain("udp.loss_ratio", "UDP loss ratio")),
     Measure(
         "queue_delay_sd_s",

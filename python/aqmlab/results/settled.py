@@ -233,23 +233,30 @@ def _mean(found: Sequence[Mapping[str, Any]], key: str) -> float:
     return math.fsum(float(one[key]) for one in found) / len(found)
 
 
-def pooled(findings: Sequence[Mapping[str, Any] | None], among: int = 1) -> tuple[str | None, float]:
+UNDENIABLE = 1e-6
+"""A run that shows a trend as rare as this, counted as one among all runs, is not settled, whatever the others show.
+Less rare ones are no sign: scores of settled queues at 90 % load scatter by 1.6, not by 1."""
+
+
+def pooled(findings: Sequence[Mapping[str, Any] | None], level: float = LEVEL) -> tuple[str | None, float]:
     """The answer for several runs together, each as its manifest has it, and how likely they show so much of a trend.
 
-    They may be one of several such groups, all of which together are to be wronged once in twenty times. None where it
-    is not known of one of the runs.
+    Settled runs are called unsettled with a probability of `level`. None where it is not known of one of the runs.
     """
     known = [one for one in findings if one]
     if not known or len(known) < len(findings):
         return None, math.nan
     series = together(known)
+    rarest = min(1.0, len(known) * min(float(one["p"]) for one in known))
     if len(known) == 1 or not series:
-        p = min(1.0, among * len(known) * min(float(one["p"]) for one in known))
+        p = rarest
         unknown = any(one["answer"] == UNKNOWN for one in known)
     else:
-        p = min(1.0, among * min(one.p for one in series))
+        p = min(one.p for one in series)
         unknown = any(map(_is_short, series)) or any(one["answer"] == UNKNOWN and _is_unexplained(one) for one in known)
-    return (NO if p < LEVEL else UNKNOWN if unknown else YES), p
+    if rarest < UNDENIABLE:  # one run that rises and one that falls have nothing in common, and neither is settled
+        p = min(p, rarest)
+    return (NO if p < level or p < UNDENIABLE else UNKNOWN if unknown else YES), p
 
 
 def _is_short(series: Together) -> bool:
@@ -280,15 +287,16 @@ def said(findings: Sequence[Mapping[str, Any] | None]) -> str:
         )
         which = "; ".join(dict.fromkeys(slow))
         return f"too short to tell whether it is settled{f': {which}' if which else ''}"
-    trends = (
-        [(one.p, one.name, one.begins, one.ends) for one in series if one.p < LEVEL]
-        if series
-        else [
+    trends = [(one.p, one.name, one.begins, one.ends) for one in series if one.p < LEVEL]
+    where = ""
+    if not trends:
+        trends = [
             (float(one["p"]), one["name"], one["begins"], one["ends"])
             for one in min(known, key=lambda one: one["p"])["series"]
             if one["answer"] == NO
         ]
-    )
+        if len(known) > 1:
+            where = f" in {sum(one['answer'] == NO for one in known)} of {len(known)} runs"
     moved = [
         f"{name}, went from {_said(begins)} to {_said(ends)}{_unit(name)}"
         for _, name, begins, ends in sorted(trends)[:SAID]
@@ -296,7 +304,7 @@ def said(findings: Sequence[Mapping[str, Any] | None]) -> str:
     cuts = sorted(math.inf if one["cut_s"] is None else float(one["cut_s"]) for one in known)
     cut_s = cuts[len(cuts) // 2]  # of an even number the longer of the two in the middle
     cut = "more than half of the window" if math.isinf(cut_s) else f"{cut_s:.3g} s"
-    return f"not settled: {'; '.join(moved)}; MSER-5 would cut off {cut}"
+    return f"not settled{where}: {'; '.join(moved)}; MSER-5 would cut off {cut}"
 
 
 def _unit(name: str) -> str:

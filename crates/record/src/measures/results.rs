@@ -119,6 +119,15 @@ pub const RUN: &[Row<()>] = &[
         value: (),
     },
     Row {
+        name: "probe_wait_mean_s",
+        title: "mean waiting of probes",
+        unit: "s",
+        formula: "mean one-way delay of probes − their propagation, as of `probe_wait_s`; transmission is in it",
+        source: "`probes.one_way_delay_mean_s` of summary.json, scenario.toml",
+        parameters: Some(""),
+        value: (),
+    },
+    Row {
         name: "udp_loss_ratio",
         title: "UDP loss",
         unit: "share of packets",
