@@ -477,7 +477,7 @@ impl Controller for Bbr3 {
     fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64 {
         match congestion.cause {
             Cause::Mark => self.marks.hear_echo(),
-            Cause::Loss => self.save_state(window.cwnd / congestion.mss),
+            Cause::Loss | Cause::Probed => self.save_state(window.cwnd / congestion.mss),
         }
         window.ssthresh
     }

@@ -92,8 +92,9 @@ impl Controller for Dctcp {
         // ABE is not for DCTCP (RFC 8511 §1), which has an answer of its own.
         let halved = self.growth.reduced(window, &Congestion { abe: false, ..*congestion });
         match congestion.cause {
-            // §3.3 step 9; whole segments are taken off in Linux (dctcp_ssthresh)
-            Cause::Mark => congestion.up(window.cwnd * (1.0 - self.alpha / 2.0)),
+            // §3.3 step 9; whole segments are taken off in Linux (dctcp_ssthresh). It halves when a recovery begins or
+            // the timer expires, and neither has (dctcp_state).
+            Cause::Mark | Cause::Probed => congestion.up(window.cwnd * (1.0 - self.alpha / 2.0)),
             // §3.4: as other TCP does
             Cause::Loss => halved,
         }
@@ -175,6 +176,7 @@ mod tests {
         let mut dctcp = Dctcp { alpha: 0.2, ..Dctcp::default() };
         assert!((dctcp.reduced(&window, &of(Cause::Mark)) - 90_000.0).abs() < 1e-6);
         assert_eq!(dctcp.reduced(&window, &of(Cause::Loss)), 40_000.0);
+        assert!((dctcp.reduced(&window, &of(Cause::Probed)) - 90_000.0).abs() < 1e-6);
         assert_eq!(Dctcp::default().reduced(&window, &of(Cause::Mark)), 50_000.0);
         // On whole segments what is taken off is rounded down: 100 x 0.1 / 2 = 5, of 99 it is 4.95.
         let of = |cause, cwnd| Congestion { flight: cwnd, whole_segments: true, ..of(cause) };

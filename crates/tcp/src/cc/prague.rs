@@ -209,7 +209,7 @@ impl Controller for Prague {
                 cwnd * (1.0 - self.alpha / 2.0)
             }
             Cause::Mark => cwnd / 2.0,
-            Cause::Loss => {
+            Cause::Loss | Cause::Probed => {
                 self.before_loss = cwnd;
                 cwnd / 2.0
             }

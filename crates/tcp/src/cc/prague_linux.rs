@@ -269,7 +269,7 @@ impl Controller for PragueLinux {
                     self.shrink(self.alpha / 2.0, packet, cwnd);
                 }
             }
-            Cause::Mark | Cause::Loss => {
+            Cause::Mark | Cause::Loss | Cause::Probed => {
                 self.before_loss = (cwnd, self.rate);
                 self.shrink(0.5, packet, cwnd);
             }

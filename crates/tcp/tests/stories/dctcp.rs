@@ -113,6 +113,42 @@ fn a_loss_halves_whatever_alpha_is() {
 }
 
 #[test]
+fn a_loss_that_a_probe_repaired_is_answered_as_a_mark_is() {
+    // tcp_process_tlp_ack begins no recovery, and dctcp_state halves where one begins. Ten segments every 150 ms, whose
+    // flights end two windows each: alpha comes down to (15/16)^40, 0.08. The last of all is lost, and the probe brings it; what comes after
+    // tells that. Of forty 0.04 are taken off, in whole segments one.
+    let config = Config {
+        reduction: Reduction::Proportional,
+        repair: Repair::Rack,
+        whole_segments: true,
+        cwnd_validation: true,
+        initial_window: 40,
+        rto_min: Span::from_ms(200),
+        rto_floor: tcp::RtoFloor::Variance,
+        ..dctcp(plain())
+    };
+    let mut bench = Bench::new(&config);
+    (0..20).for_each(|k| {
+        bench.write_at(150 * k, CLIENT, 10_000);
+    });
+    bench.lose(CLIENT, Kind::Data, &[200]).write_at(3_300, CLIENT, 1_000).run_to(3_349);
+    assert_eq!((bench.packets(CLIENT, Kind::Resent).count(), bench.ends[CLIENT].ssthresh()), (1, f64::INFINITY));
+    bench.run();
+    let stats = bench.ends[CLIENT].stats();
+    assert_eq!((stats.timeouts, stats.recoveries), (0, 0));
+    assert_eq!(bench.ends[CLIENT].ssthresh(), 39_000.0);
+    // In a reduction for a mark the window comes down once more, and that ends both: 20 of 40 are left of it, and as
+    // nothing more is sent 10 have arrived and 11 may be out when the probe has repaired the loss (RFC 6937). Alpha is
+    // (1 - 0.9 / 16) x 15/16 by then, one of ten in the first window and none in the second; 11 less 4 are 7.
+    let mut bench = Bench::new(&config);
+    bench.write(CLIENT, 10_000).mark(CLIENT, Kind::Data, &[1]).lose(CLIENT, Kind::Data, &[10]);
+    bench.write_at(600, CLIENT, 1_000).run_to(699);
+    assert_eq!((bench.times(CLIENT, Kind::Resent).len(), bench.ends[CLIENT].ssthresh()), (1, 20_000.0));
+    bench.run();
+    assert_eq!(bench.ends[CLIENT].ssthresh(), 7_000.0);
+}
+
+#[test]
 fn every_packet_is_capable_in_a_data_centre() {
     // RFC 8257 §3.6, with the identifier of L4S (RFC 9331).
     let config = Config {

@@ -32,8 +32,8 @@
 //! - Of Linux, all rare: an acknowledgement of retransmissions alone gives no round trip to a controller nor to RACK,
 //!   where tcp_ack_update_rtt takes that of the timestamp; a partial acknowledgement starts the timer anew while a
 //!   probe of old data is out, where tcp_rearm_rto counts from the head's sending; a timeout right at the end of a
-//!   reduction for an echo does not reduce once more, nor does a probe that repaired a loss within one
-//!   (tcp_process_tlp_ack); and retransmissions deemed lost stay in what must come twice for a reduction to be undone.
+//!   reduction for an echo does not reduce once more; and retransmissions deemed lost stay in what must come twice for
+//!   a reduction to be undone.
 
 mod acks;
 mod counting;

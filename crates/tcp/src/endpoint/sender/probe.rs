@@ -233,8 +233,8 @@ impl Sender {
             self.repair.forget_probe();
         } else if ack > probe.end {
             self.repair.forget_probe();
-            if self.phase == Phase::Open && self.descent.is_gradual() {
-                self.begin_reduction(Cause::Loss, config, now);
+            if matches!(self.phase, Phase::Open | Phase::Reducing) && self.descent.is_gradual() {
+                self.begin_reduction(Cause::Probed, config, now);
                 self.end_reduction(config);
             } else if self.phase == Phase::Open {
                 self.reduce(Cause::Loss, self.flight(config), config, now);

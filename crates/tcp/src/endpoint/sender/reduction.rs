@@ -100,7 +100,7 @@ impl Sender {
         let left = self.controller.reduced(&self.window, &congestion);
         let least = match cause {
             Cause::Mark => self.floor_of_marks(config),
-            Cause::Loss => 2.0 * mss,
+            Cause::Loss | Cause::Probed => 2.0 * mss,
         };
         self.window.ssthresh = left.max(least);
     }
