@@ -372,7 +372,9 @@ def test_linux_s_own_defaults_need_no_remark(real):
         # RFC 8257: DCTCP without ECN is none.
         assert found.sysctl["net.ipv4.tcp_ecn"] == str(int(control == "dctcp"))
         # tcp(7): a segment of 1448 bytes and 12 of timestamps are Ethernet's 1460, for which nothing need be said.
-        assert found.route == found.blocks[0].route == "window 6291456 initcwnd 10 rto_min 200ms"
+        assert found.route == found.blocks[0].route == "window 3932160 initcwnd 10 rto_min 200ms"
+        # tcp(7): the default of tcp_rmem, of which this window is the part for payload.
+        assert found.sysctl["net.ipv4.tcp_rmem"] == "4096 131072 6291456"
 
 
 def test_a_block_s_own_tcp_is_its_route_s(real):
@@ -399,7 +401,7 @@ delayed_ack = "off"
     assert first.route == "window 16384 initcwnd 2 rto_min 200ms features ecn" and first.ecn
     assert found.sysctl["net.ipv4.tcp_ecn"] == "0"
     assert (udp.route, udp.congestion) == ("", "")
-    assert last.route == "window 6291456 initcwnd 10 rto_min 1s advmss 548 quickack 1" and last.congestion == "reno"
+    assert last.route == "window 3932160 initcwnd 10 rto_min 1s advmss 548 quickack 1" and last.congestion == "reno"
     said = "; ".join(found.remarks)
     assert "traffic.0.ecn = plus: Linux has no ECN-capable SYN/ACK" in said
     assert "traffic.2.repair = reno: Linux repairs as newreno, which is all that there is without SACK" in said

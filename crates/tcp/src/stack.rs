@@ -228,7 +228,7 @@ pub struct Config {
     pub header: u32,
     /// Bytes of IP and TCP header of a SYN or SYN/ACK.
     pub syn_header: u32,
-    /// Receive window and send buffer, bytes.
+    /// Largest receive window, and send buffer, bytes of payload.
     pub window: u64,
     /// Receive buffer at first (the second value of `tcp_rmem`), of which half is offered. It grows with what arrives
     /// until `window` is offered. With zero, `window` is offered from the start. It counts only where delayed

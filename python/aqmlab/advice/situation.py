@@ -31,9 +31,9 @@ READING = {"exponential": f"{PAGE_EVERY_S:g}s"}
 PLAYER = {"rule": "throughput", "buffer": "30s"}
 """Of films: one that finds its bitrate within a run, and feels a slow minute."""
 
-WINDOW = "6mb"
-"""What hosts of a capture offer at most: the largest receive buffer that Linux comes with (tcp_rmem). What was
-advertised in the capture was enough for the queues that it met."""
+WINDOW = "3840kb"
+"""What hosts of a capture offer at most: what Linux does of the largest receive buffer that it comes with (tcp_rmem).
+What was advertised in the capture was enough for the queues that it met."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,10 @@ FIRST_BUFFER = 131072
 USUAL_BUFFER = 6 << 20
 """tcp(7): the largest receive buffer by default; less would bind windows that are not bound in the scenario."""
 
+USUAL_WINDOW = 3840 << 10
+"""What Linux offers of that: of full segments of Ethernet 1448 bytes take 2304. It is the default of the stack
+`linux`, which stands for hosts as they come."""
+
 NOT_IN_LINUX = {
     "bbr3": "Linux has BBR v1 alone, as bbr; BBR v3 is in Google's tree (github.com/google/bbr), which calls it bbr",
     "ledbat": "Linux has no LEDBAT",
@@ -158,11 +162,13 @@ def first_buffer(tcp: Mapping[str, Any]) -> int:
 def sysctls(tcp: Tree, windows: Sequence[int] = ()) -> dict[str, int | str]:
     """What a kernel is set to for `[tcp]`, by names below `net.ipv4`, but for ECN's own settings.
 
-    `windows` are those of connections that have others, in bytes: buffers leave room for the largest.
+    `windows` are those of connections that have others, in bytes: buffers leave room for the largest. Where that is
+    the usual one, its buffer bounds it as on hosts as they come.
     """
     first = first_buffer(tcp)
     largest = max(int(q.size(tcp["window"])), *windows, 0)
-    buffer = min(max(4 * largest, USUAL_BUFFER), LARGEST_BUFFER)
+    is_usual = largest == USUAL_WINDOW
+    buffer = USUAL_BUFFER if is_usual else min(max(4 * largest, USUAL_BUFFER), LARGEST_BUFFER)
     return {
         "tcp_congestion_control": kernel_control(tcp),
         "tcp_sack": int(has_sack(tcp)),

@@ -11,8 +11,9 @@ use scenario::{Scenario, Traffic};
 use session::{ACCEPTOR, Completed, Heard, INITIATOR};
 use std::io;
 
-/// What a kernel offers by itself, if the application reads in time: tcp_rmem\[2\].
-const USUAL_WINDOW: u64 = 6 << 20;
+/// What a kernel offers by itself, if the application reads in time: its part of tcp_rmem\[2\], the default of the
+/// stack `linux`.
+const USUAL_WINDOW: u64 = 3_840 << 10;
 
 /// The window at which a connection is held: of its vector, or of its block where that is less than a kernel's own.
 fn window_of(connection: &Connection, scenario: &Scenario) -> Option<u32> {

@@ -99,7 +99,11 @@ static PROFILES: [Profile; 3] = [
         doc: "Linux 6.x with its defaults",
         config: linux,
         values: &[
-            sourced("window", "6mb", "tcp_rmem[2]"),
+            sourced(
+                "window",
+                "3840kb",
+                "tcp_win_from_space of tcp_rmem[2], 6 MB: 160/256 of it, as a full segment takes 2304 bytes",
+            ),
             sourced("receive_buffer", "128kb, half of it offered; grows", "tcp_rmem[1], tcp_rcv_space_adjust"),
             sourced("mss", "1448b", "Ethernet, timestamps (12 bytes)"),
             sourced("cc", "cubic", "default congestion control; tcp_cubic.c"),
@@ -314,7 +318,7 @@ fn linux() -> Config {
         mss: 1448,
         header: 52,
         syn_header: 60,
-        window: 6 << 20,
+        window: 3_840 << 10,
         receive_buffer: 131_072,
         initial_window: 10,
         syn_loss_resets_window: true,

@@ -2,6 +2,8 @@
 
 use crate::common::{Bench, CLIENT, Fate, Kind, SERVER, plain, stack};
 use base::Span;
+use std::cell::Cell;
+use std::rc::Rc;
 use tcp::Config;
 
 /// A window of eight segments.
@@ -143,4 +145,23 @@ fn without_timestamps_a_round_trip_is_a_window_of_data() {
     let widest = bench.packets(SERVER, Kind::Ack).map(|packet| packet.segment.window).max();
     assert!(widest.is_some_and(|window| window > 2 * 81_920), "{widest:?}");
     bench.assert_complete(4_000_000, 0);
+}
+
+#[test]
+fn a_linux_offers_a_part_of_its_buffer() {
+    // tcp_rcv_space_adjust bounds the buffer by tcp_rmem[2], 6 MB, and tcp_win_from_space leaves payload of it: of
+    // 2304 bytes 1448, in whole 256ths 160. A link of 2.3 Gb/s would fill more than that over 100 ms.
+    let mut bench = Bench::new(&stack("linux"));
+    (bench.spacing, bench.writes_down) = (Span::from_us(5), false);
+    let offered = Rc::new(Cell::new(0));
+    let most = Rc::clone(&offered);
+    bench.script(move |packet| {
+        if packet.from == SERVER {
+            most.set(most.get().max(packet.segment.window));
+        }
+        Fate::Pass
+    });
+    bench.write(CLIENT, 1 << 30).run_to(2_000);
+    let part = 6 * 1_024 * 1_024 / 256 * (1_448 * 256 / 2_304);
+    assert!((part - 1_448..=part).contains(&offered.get()), "{} of {part}", offered.get());
 }
