@@ -410,3 +410,34 @@ fn floored(ecn_floor: u32, initial_window: u32, reduction: Reduction) -> Config 
     let repair = Repair::Sack;
     Config { ecn_floor, initial_window, reduction, repair, limited_transmit: true, ..ecn() }
 }
+
+#[test]
+fn a_loss_right_behind_a_reduction_that_did_not_end_is_answered() {
+    // tcp_fastretrans_alert, step D. The first of twenty is marked and the others are acknowledged, which leaves 20 of 40;
+    // as nothing was sent since, the reduction goes on when there is more, and ends with nothing sooner than the hole in
+    // that. The third report begins a recovery within it, and the fourth one a recovery of its own: half of 20, or, as the
+    // timestamp of reports is that of what came in order, of the 19 to which the window has come down by then.
+    for (timestamps, left, in_the_end) in [(false, 10_000.0, 5_000.0), (true, 9_000.0, 4_000.0)] {
+        let config = Config {
+            repair: Repair::Rack,
+            reduction: Reduction::Proportional,
+            undo: timestamps,
+            timestamps,
+            whole_segments: true,
+            initial_window: 40,
+            ..ecn()
+        };
+        let mut bench = Bench::new(&config);
+        bench.write(CLIENT, 20_000).mark(CLIENT, Kind::Data, &[1]);
+        bench.write_at(150, CLIENT, 60_000).close_at(151, CLIENT).lose(CLIENT, Kind::Data, &[21]).run_to(249);
+        let of = |bench: &Bench| (bench.ends[CLIENT].ssthresh(), bench.ends[CLIENT].stats().recoveries);
+        assert_eq!(of(&bench), (20_000.0, 0));
+        bench.run_to(250);
+        assert_eq!(of(&bench), (left, 2));
+        assert_eq!(bench.times(CLIENT, Kind::Resent), [250]);
+        bench.run();
+        // The CWR was on what was lost, and the echo that goes on halves once more.
+        assert_eq!(of(&bench), (in_the_end, 2));
+        bench.assert_complete(80_000, 0);
+    }
+}

@@ -82,6 +82,9 @@ impl Sender {
         if arrived.bytes > 0 {
             self.on_new_ack(segment, &arrived, config, now, out);
         } else if is_duplicate {
+            if self.has_outlived_reduction() {
+                self.leave_outlived(segment, config, now);
+            }
             if let Some(counted) = self.on_duplicate_ack(config, now, out) {
                 (arrived.delivered, arrived.freed) = (counted, counted);
             }

@@ -133,6 +133,23 @@ impl Sender {
         self.rto_at = config.timer(now, self.rtt.rto(config));
     }
 
+    /// Whether a recovery goes on in a reduction for an echo whose window was acknowledged before the recovery began:
+    /// nothing was sent between the two.
+    #[inline]
+    pub(super) fn has_outlived_reduction(&self) -> bool {
+        self.phase == Phase::Recovery && self.descent.is_gradual() && self.snd_una >= self.repaired_at()
+    }
+
+    /// Leaves such a recovery at the first report after it began. What is lost is not of the window that the reduction
+    /// was for, and begins a recovery with a reduction of its own (tcp_fastretrans_alert, step D).
+    #[cold]
+    pub(super) fn leave_outlived(&mut self, segment: &Segment, config: &Config, now: Time) {
+        // As the report has the timestamp of what came in order, the window stays as it has come down so far.
+        if !self.undo_whole(segment, config, now) {
+            self.end_reduction(config);
+        }
+    }
+
     /// Sets the window after `delivered` of it arrived during the reduction.
     #[inline(never)]
     pub(super) fn reduce_by(&mut self, delivered: u64, goes_well: bool, config: &Config) {
