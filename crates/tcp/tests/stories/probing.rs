@@ -59,6 +59,28 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 }
 
 #[test]
+fn the_timer_starts_again_whenever_the_first_segment_is_sent_again() {
+    // tcp_xmit_retransmit_queue. A round trip of 300 ms, which many have told, so that the timeout is 500. Of what is
+    // written at 20000 the first segment and the fifth are sent again at 20300; the report of the fifth proves at 20600
+    // that the first was lost again. Its third transmission has until 21100 and is acknowledged at 20900. If it is lost
+    // too, the timer sends it then.
+    for (lost, sent) in [(&[1][..], &[20_300, 20_300, 20_600][..]), (&[1, 3], &[20_300, 20_300, 20_600, 21_100])] {
+        let config = Config { initial_window: 20, idle_restart: false, ..repairing() };
+        let mut bench = Bench::new(&config);
+        bench.delay = Span::from_ms(150);
+        (0..=50).for_each(|k| {
+            bench.write_at(400 * k, CLIENT, 20_000);
+        });
+        bench.lose(CLIENT, Kind::Data, &[1_001, 1_005]).lose(CLIENT, Kind::Resent, lost).run_to(20_200);
+        assert_eq!(bench.ends[CLIENT].rto(&config).ns() / 1_000_000, 500);
+        bench.close_at(20_201, CLIENT).run();
+        let times: Vec<u64> = bench.packets(CLIENT, Kind::Resent).map(|packet| packet.at.ns() / 1_000_000).collect();
+        assert_eq!(times, sent);
+        bench.assert_complete(1_020_000, 0);
+    }
+}
+
+#[test]
 fn two_losses_wait_for_the_later_one() {
     // RFC 8985 §6.2 step 5 takes the longest time that is left, as tcp_rack_detect_loss does. The third segment's
     // report comes at 124; the second, sent at 12, is lost a round trip, a quarter of one and two ticks after that.

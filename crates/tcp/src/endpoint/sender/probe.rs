@@ -111,9 +111,21 @@ impl Sender {
         self.probing().reorder_at = Time::NEVER;
         let before = self.outstanding.ever_lost();
         self.find_losses_by_time(config, now);
-        if self.outstanding.ever_lost() == before {
-            return;
+        if self.outstanding.ever_lost() > before {
+            self.repair_overtaken(config, now, out);
         }
+        if self.descent.is_gradual()
+            && let Some(front_at) = self.outstanding.front_sent_at()
+        {
+            // This timer had taken the place of the retransmission timer, which now counts from when the first segment
+            // was last sent (tcp_rack_reo_timeout, tcp_rearm_rto).
+            let left = (front_at + self.rtt.rto(config)).since(now);
+            self.rto_at = config.timer(now, left.max(Span::from_us(1)));
+        }
+    }
+
+    /// Sends again what the timer for reordering has found lost.
+    fn repair_overtaken(&mut self, config: &Config, now: Time, out: &mut Outlet<'_, impl Emit>) {
         if matches!(self.phase, Phase::Open | Phase::Reducing) {
             self.enter_recovery(config, now, out);
             if self.descent.is_gradual() {

@@ -111,7 +111,8 @@ impl Sender {
         (f64::from(config.ecn_floor.max(1)) * mss).min(self.window.cwnd.max(2.0 * mss))
     }
 
-    /// Begins fast recovery where the window comes down gradually. [`Sender::push`] then sends what is lost.
+    /// Begins fast recovery where the window comes down gradually. [`Sender::push`] then sends what is lost, and starts
+    /// the timer again with the first segment.
     pub(super) fn enter_recovery_gradually(&mut self, config: &Config, now: Time) {
         self.begin_undoing(self.window_before(), config);
         if self.phase == Phase::Reducing {
@@ -130,7 +131,6 @@ impl Sender {
         if !self.repair.is_rack() {
             self.outstanding.lose_front();
         }
-        self.rto_at = config.timer(now, self.rtt.rto(config));
     }
 
     /// Whether a recovery goes on in a reduction for an echo whose window was acknowledged before the recovery began:

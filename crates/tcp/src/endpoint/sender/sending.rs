@@ -256,6 +256,10 @@ impl Sender {
         self.note_resent(now);
         self.descent.note_sent(record.len, config);
         self.repair.call_off_probe();
+        if record.seq == self.snd_una && self.descent.is_gradual() {
+            // However often it was sent before (tcp_xmit_retransmit_queue).
+            self.rto_at = config.timer(now, self.rtt.rto(config));
+        }
         if self.timing.end >= record.end() && !self.is_ns2_newreno() {
             // Karn's rule (RFC 6298 §3): its acknowledgement would be ambiguous.
             self.timing = Timing::NONE;
