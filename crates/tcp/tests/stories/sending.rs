@@ -182,6 +182,32 @@ fn an_idle_period_brings_back_the_initial_window() {
 }
 
 #[test]
+fn a_pause_leaves_three_quarters_in_whole_segments() {
+    // tcp_cwnd_restart: the threshold is a half and a quarter, each in whole segments: of 11 these are 5 and 2. A loss
+    // has brought it below that before.
+    for whole_segments in [true, false] {
+        let config = Config {
+            idle_halves: true,
+            initial_window: 10,
+            reduction: Reduction::Proportional,
+            repair: Repair::Rack,
+            whole_segments,
+            ..plain()
+        };
+        let mut bench = Bench::new(&config);
+        bench.write(CLIENT, 10_000).lose(CLIENT, Kind::Data, &[1]).run();
+        assert_eq!(bench.ends[CLIENT].ssthresh(), 5_000.0);
+        // Congestion avoidance brings it to eleven.
+        bench.write_at(1_000, CLIENT, 50_000).run_to(3_000);
+        let before = bench.ends[CLIENT].cwnd();
+        assert!((11_000.0..11_999.0).contains(&before), "{before}");
+        bench.write_at(9_000, CLIENT, 1_000).run_to(9_500);
+        let expected = if whole_segments { 7_000.0 } else { 0.75 * before };
+        assert_eq!(bench.ends[CLIENT].ssthresh(), expected);
+    }
+}
+
+#[test]
 fn a_persistent_connection_carries_several_exchanges() {
     for name in ["freebsd4", "linux"] {
         let mut bench = Bench::new(&stack(name));

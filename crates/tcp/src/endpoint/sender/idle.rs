@@ -77,7 +77,7 @@ impl Sender {
         let rto = self.rtt.rto(config);
         let mut pause = now.since(self.last_sent_at).saturating_sub(rto);
         let least = initial.min(self.window.cwnd);
-        self.window.ssthresh = self.window_before().ssthresh;
+        self.window.ssthresh = self.window_before(config).ssthresh;
         while pause.ns() > 0 && self.window.cwnd > least {
             pause = pause.saturating_sub(rto);
             self.window.cwnd = (self.window.cwnd / mss / 2.0).floor() * mss;

@@ -114,7 +114,7 @@ impl Sender {
     /// Begins fast recovery where the window comes down gradually. [`Sender::push`] then sends what is lost, and starts
     /// the timer again with the first segment.
     pub(super) fn enter_recovery_gradually(&mut self, config: &Config, now: Time) {
-        self.begin_undoing(self.window_before(), config);
+        self.begin_undoing(self.window_before(config), config);
         if self.phase == Phase::Reducing {
             // The reduction for the echo goes on, and so does the window that it is for.
             self.recover = self.ecn_recover;

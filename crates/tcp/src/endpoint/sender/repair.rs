@@ -282,7 +282,7 @@ impl Sender {
             self.enter_recovery_gradually(config, now);
             return;
         }
-        self.begin_undoing(self.window_before(), config);
+        self.begin_undoing(self.window_before(config), config);
         self.phase = Phase::Recovery;
         // A reduction by ECN in the same window was for the same congestion (RFC 3168 §6.1.2); DCTCP's may have been
         // next to nothing (RFC 8257 §3.5).

@@ -41,7 +41,7 @@ impl Sender {
         }
         self.begin_frto(matches!(self.phase, Phase::Recovery | Phase::Timeout), is_first, config);
         if is_first && !self.is_reducing() {
-            self.begin_undoing(self.window_before(), config);
+            self.begin_undoing(self.window_before(config), config);
         }
         self.reduce_for_timeout(is_first, config, now);
         self.window.cwnd = f64::from(config.mss);

@@ -92,10 +92,18 @@ impl Sender {
 
     /// The window and the threshold to go back to if the reduction that begins now proves needless
     /// (tcp_current_ssthresh).
-    pub(super) fn window_before(&self) -> Window {
+    pub(super) fn window_before(&self, config: &Config) -> Window {
         let Window { cwnd, ssthresh } = self.window;
-        let ssthresh = if self.is_reducing() { ssthresh } else { ssthresh.max(0.75 * cwnd) };
-        Window { cwnd, ssthresh }
+        if self.is_reducing() {
+            return Window { cwnd, ssthresh };
+        }
+        let mss = f64::from(config.mss);
+        let most = match config.whole_segments {
+            // A half and a quarter, each of whole segments.
+            true => ((cwnd / mss / 2.0).floor() + (cwnd / mss / 4.0).floor()) * mss,
+            false => 0.75 * cwnd,
+        };
+        Window { cwnd, ssthresh: ssthresh.max(most) }
     }
 
     /// Notes that a segment is sent again.
