@@ -441,3 +441,20 @@ fn a_loss_right_behind_a_reduction_that_did_not_end_is_answered() {
         bench.assert_complete(80_000, 0);
     }
 }
+
+#[test]
+fn a_timeout_right_behind_a_reduction_that_did_not_end_reduces() {
+    // tcp_enter_loss: all is acknowledged that the reduction was for. 20 of 40 are left by the mark and half of that by
+    // the timeout, for which all copies of the next segment are lost but the third.
+    let config = Config { repair: Repair::Rack, reduction: Reduction::Proportional, initial_window: 40, ..ecn() };
+    let mut bench = Bench::new(&config);
+    bench.write(CLIENT, 20_000).mark(CLIENT, Kind::Data, &[1]).write_at(150, CLIENT, 1_000).close_at(3_000, CLIENT);
+    bench.lose(CLIENT, Kind::Data, &[21]).lose(CLIENT, Kind::Resent, &[1]).run_to(600);
+    assert_eq!(bench.ends[CLIENT].ssthresh(), 20_000.0);
+    while bench.ends[CLIENT].stats().timeouts < 1 {
+        assert!(bench.step(base::Time::NEVER));
+    }
+    assert_eq!(bench.ends[CLIENT].ssthresh(), 10_000.0);
+    bench.run();
+    bench.assert_complete(21_000, 0);
+}

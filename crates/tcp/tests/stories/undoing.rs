@@ -208,3 +208,25 @@ fn an_echo_that_comes_with_the_third_report_forbids_it_too() {
     assert_eq!((echoes, stats.recoveries, stats.undone), (1, 1, 0));
     bench.assert_complete(40_000, 0);
 }
+
+#[test]
+fn a_timeout_after_one_that_was_taken_back_reduces() {
+    // tcp_try_undo_loss, tcp_enter_loss. Nine of ten are late by 800 ms and the first is lost; what the timer sends at
+    // 602 is lost too. The reports at 1000 are of what was sent once, which takes that timeout back. The timer
+    // expires again, with nothing acknowledged in between: half of ten.
+    let mut bench = Bench::new(&Config { frto: true, ..repairing() });
+    bench.write(CLIENT, 10_000).close_at(5_000, CLIENT).lose(CLIENT, Kind::Data, &[1]);
+    bench.delay(CLIENT, Kind::Data, &(2..=10).collect::<Vec<_>>(), Span::from_ms(800));
+    bench.lose(CLIENT, Kind::Resent, &[1, 2]).run_to(1_100);
+    let of = |bench: &Bench| {
+        let (end, stats) = (&bench.ends[CLIENT], *bench.ends[CLIENT].stats());
+        (stats.timeouts, stats.undone, end.ssthresh())
+    };
+    assert_eq!(of(&bench), (1, 1, f64::INFINITY));
+    while bench.ends[CLIENT].stats().timeouts < 2 {
+        assert!(bench.step(base::Time::NEVER));
+    }
+    assert_eq!(of(&bench), (2, 1, 5_000.0));
+    bench.run();
+    bench.assert_complete(10_000, 0);
+}

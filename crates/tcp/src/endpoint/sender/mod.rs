@@ -31,9 +31,8 @@
 //!   itself stands for FlightSize, as in Linux.
 //! - Of Linux, all rare: an acknowledgement of retransmissions alone gives no round trip to a controller nor to RACK,
 //!   where tcp_ack_update_rtt takes that of the timestamp; a partial acknowledgement starts the timer anew while a
-//!   probe of old data is out, where tcp_rearm_rto counts from the head's sending; a timeout right at the end of a
-//!   reduction for an echo does not reduce once more; and retransmissions deemed lost stay in what must come twice for
-//!   a reduction to be undone.
+//!   probe of old data is out, where tcp_rearm_rto counts from the head's sending; and retransmissions deemed lost
+//!   stay in what must come twice for a reduction to be undone.
 
 mod acks;
 mod counting;
@@ -116,7 +115,7 @@ impl Timing {
     const NONE: Self = Self { end: u64::MAX, sent_at: Time::ZERO };
 }
 
-/// The last expiration of the retransmission timer.
+/// The last expiration of the retransmission timer, as long as it was not taken back.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Expired {
     /// `snd_una` at that time.

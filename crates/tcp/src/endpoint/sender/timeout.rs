@@ -39,11 +39,12 @@ impl Sender {
             self.on_timeout_sack1(config, now, out);
             return false;
         }
+        let reduces = self.reduces_at_timeout(is_first);
         self.begin_frto(matches!(self.phase, Phase::Recovery | Phase::Timeout), is_first, config);
-        if is_first && !self.is_reducing() {
+        if reduces {
             self.begin_undoing(self.window_before(config), config);
         }
-        self.reduce_for_timeout(is_first, config, now);
+        self.reduce_for_timeout(is_first, reduces, config, now);
         self.window.cwnd = f64::from(config.mss);
         self.held_until = Time::NEVER;
         self.repair.call_off();
@@ -67,11 +68,26 @@ impl Sender {
         false
     }
 
+    /// Whether the timeout is reason for a new threshold: `is_first` says that it is the first since an acknowledgement
+    /// of new data, or since a timeout was taken back.
+    fn reduces_at_timeout(&self, is_first: bool) -> bool {
+        if !self.descent.is_gradual() {
+            return is_first && !self.is_reducing();
+        }
+        // A window that is coming down already is not reduced twice, unless all is acknowledged that this is for
+        // (tcp_enter_loss).
+        match self.phase {
+            Phase::Open => true,
+            Phase::Timeout => is_first,
+            Phase::Recovery => self.has_outlived_reduction(),
+            Phase::Reducing => self.snd_una >= self.ecn_recover,
+        }
+    }
+
     /// Sets the threshold, and tells the controller. The caller sets the window, which becomes one segment in any case.
-    fn reduce_for_timeout(&mut self, is_first: bool, config: &Config, now: Time) {
+    fn reduce_for_timeout(&mut self, is_first: bool, reduces: bool, config: &Config, now: Time) {
         if self.descent.is_gradual() {
-            // A window that is coming down already is not reduced twice.
-            if !self.is_reducing() && is_first {
+            if reduces {
                 self.begin_reduction(Cause::Loss, config, now);
             }
             self.heard.owe_cwr();

@@ -28,7 +28,7 @@
 //! - When a reduction is taken back, retransmissions that are still out no longer count as being in the network.
 
 use super::repair::Repair;
-use super::{Phase, Sender};
+use super::{Expired, Phase, Sender};
 use crate::cc::{Controller, Window};
 use crate::rack::{COMPARABLE, Rack};
 use crate::segment::{Segment, stamp_of};
@@ -218,6 +218,7 @@ impl Sender {
             self.undo(true, config);
             self.set_step(Step::Off);
             self.phase = Phase::Open;
+            self.expired = Expired::default();
             return false;
         }
         if step == Step::Off {
