@@ -464,6 +464,14 @@ impl Receiver {
         }
     }
 
+    /// Reads CWR of data that was here already: it ends the echo of marks (tcp_ecn_accept_cwr).
+    pub(super) fn on_cwr(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::CWR) && self.echo.kind == Feedback::Classic {
+            self.echo.told = Flags::ACK;
+            self.make_due();
+        }
+    }
+
     #[inline(never)]
     fn on_marks_classic(&mut self, segment: &Segment, config: &Config) {
         let mut echoes = self.echo.echoes();

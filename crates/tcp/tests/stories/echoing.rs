@@ -2,6 +2,7 @@
 
 use crate::common::{Bench, CLIENT, Kind, SERVER, plain, stack};
 use crate::told::assert_told;
+use base::Span;
 use tcp::{Config, EcnMode, Flags};
 
 /// Twenty-two segments, ten in the first window, of which the third is marked: the window is halved to six when twelve
@@ -94,4 +95,24 @@ fn a_repeated_syn_does_not_ask_for_ecn_again() {
     let asks: Vec<bool> = bench.packets(CLIENT, Kind::Syn).map(|p| p.segment.flags.has(Flags::ECE)).collect();
     assert_eq!(asks, [true, false]);
     assert!(bench.packets(CLIENT, Kind::Data).all(|p| !p.segment.ecn.is_ect()));
+}
+
+#[test]
+fn a_mark_on_what_was_here_already_is_not_echoed() {
+    // tcp_data_queue of Linux: old data does not reach tcp_ecn_check_ce. The fifth is 60 ms late and comes before its
+    // retransmission, which is marked.
+    let config = Config { ecn: EcnMode::On, ect_on_retransmit: true, ..stack("linux") };
+    for (name, echoes) in [("linux", 0), ("plain", 1)] {
+        let plain = Config { repair: tcp::Repair::Rack, initial_window: 10, ..plain() };
+        let config = match name {
+            "linux" => config.clone(),
+            _ => Config { ecn: EcnMode::On, ect_on_retransmit: true, dsack: true, ..plain },
+        };
+        let mut bench = Bench::new(&config);
+        bench.write(CLIENT, 10 * u64::from(config.mss)).delay(CLIENT, Kind::Data, &[5], Span::from_ms(60));
+        bench.mark(CLIENT, Kind::Resent, &[1]).run();
+        assert_eq!(bench.packets(CLIENT, Kind::Resent).count(), 1, "{name}");
+        let told = bench.packets(SERVER, Kind::Ack).filter(|packet| packet.segment.flags.has(Flags::ECE)).count();
+        assert_eq!(told, echoes, "{name}");
+    }
 }

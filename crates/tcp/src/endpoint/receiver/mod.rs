@@ -152,9 +152,12 @@ impl Receiver {
 
     /// Takes data or a FIN.
     pub fn on_data(&mut self, segment: &Segment, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
-        // RFC 9768 §3.2 counts what is acceptable (RFC 9293 §3.10.7.4): nothing that was here already.
-        if segment.end() > self.rcv_nxt || !self.echo.is_accurate() {
+        // RFC 9768 §3.2 counts what is acceptable (RFC 9293 §3.10.7.4): nothing that was here already. Linux looks at the
+        // ECN field of that in no mode (tcp_data_queue), and at its CWR unless it had acknowledged beyond it before.
+        if segment.end() > self.rcv_nxt || self.delaying.is_none() && !self.echo.is_accurate() {
             self.on_marks(segment, sender, config, now, out);
+        } else if segment.end() >= self.rcv_nxt.saturating_sub(self.unacked.into()) {
+            self.on_cwr(segment);
         }
         if segment.flags.has(Flags::FIN) {
             self.peer_fin = segment.end() - 1;
