@@ -74,6 +74,8 @@ class Case:
     @property
     def file(self) -> str:
         """The record that it is kept in."""
+        if self.group == "rules":
+            return f"rules/{self.cc}{'-ecn' if self.ecn and self.cc != 'dctcp' else ''}-{self.route.name}"
         if self.parts:
             return f"pauses/{self.cc}-{self.route.name}"
         if self.option:

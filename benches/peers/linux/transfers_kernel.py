@@ -3,8 +3,8 @@
     python benches/peers/linux/transfers_kernel.py KERNEL [RECORD ...]
 
 records all cases of transfers_cases.py in testdata/linux/transfers, those of transfers_cases_option.py in
-testdata/linux/options and those of transfers_cases_pauses.py in testdata/linux/pauses, or those of the records that
-are named (`transfers/cubic-10m-40ms`).
+testdata/linux/options and those of transfers_cases_pauses.py and transfers_cases_rules.py in the folders of these
+names, or those of the records that are named (`transfers/cubic-10m-40ms`).
 `cargo test -p aqmlab-tcp --test linux_transfers -- --nocapture` replays them. KERNEL is the program that `build`,
 beside this file, makes: Linux as a process whose clock stands still while anything works. Two hosts in it are network
 namespaces; what is between them is transfers_path.py.
@@ -25,6 +25,7 @@ import booted
 import transfers_cases
 import transfers_cases_option
 import transfers_cases_pauses
+import transfers_cases_rules
 from transfers_cases import RECORDS, Case
 from transfers_path import Transfer, build_hosts
 
@@ -33,7 +34,8 @@ HERE = Path(__file__).resolve()
 
 def cases() -> list[Case]:
     """All cases, in order."""
-    return [*transfers_cases.cases(), *transfers_cases_option.cases(), *transfers_cases_pauses.cases()]
+    modules = (transfers_cases, transfers_cases_option, transfers_cases_pauses, transfers_cases_rules)
+    return [case for module in modules for case in module.cases()]
 
 
 def inside(folder: Path) -> None:

@@ -12,6 +12,7 @@ mod pair;
 mod path;
 mod pauses;
 mod record;
+mod rules;
 
 use pair::{Pair, is_close};
 use record::{Record, records};

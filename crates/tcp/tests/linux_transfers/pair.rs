@@ -74,6 +74,12 @@ impl Pair<'_> {
         (same, others)
     }
 
+    /// How many packets of the client echo a mark, the kernel's first.
+    pub fn echoes(&self) -> (usize, usize) {
+        let of = |words: &[Word]| words.iter().filter(|word| word.what.ends_with('E')).count();
+        (self.transfer.client.as_deref().map_or(0, of), of(&self.ours.client))
+    }
+
     /// The mean difference between the windows while the answer was on its way, as a share of the kernel's mean.
     pub fn window_difference(&self) -> Option<f64> {
         let end = self.transfer.completed_us?;

@@ -25,6 +25,8 @@ pub struct Replay {
     pub client: Vec<Word>,
     pub again: Vec<Word>,
     pub windows: Vec<(f64, f64)>,
+    /// The server's threshold in the end, in segments; none if it never had one.
+    pub threshold: Option<f64>,
 }
 
 /// The stack of a record's hosts; none where the controller is not there.
@@ -84,6 +86,8 @@ pub fn replay(record: &Record, transfer: &Transfer, config: &Config) -> Replay {
     let configs = stacks(transfer, config);
     let mut path = Path::new(record, transfer, &configs);
     path.run();
+    let threshold = path.ends[SERVER].ssthresh() / MSS as f64;
+    path.replay.threshold = threshold.is_finite().then(|| threshold.floor());
     path.replay
 }
 
@@ -143,6 +147,7 @@ impl<'a> Path<'a> {
                 client: vec![],
                 again: vec![],
                 windows: vec![],
+                threshold: None,
             },
         }
     }

@@ -53,6 +53,8 @@ pub struct Transfer {
     pub again: Option<Vec<Word>>,
     /// The server's window over time, in segments.
     pub windows: Vec<(f64, f64)>,
+    /// The threshold that it had in the end, in segments; none if it never had one.
+    pub threshold: Option<f64>,
 }
 
 /// A packet: when, in microseconds, and what.
@@ -114,6 +116,7 @@ fn transfer(value: &Value) -> Transfer {
         client: words("client"),
         again: words("again").map(singly),
         windows: words("cwnd").unwrap_or_default().iter().map(window).collect(),
+        threshold: words("cwnd").unwrap_or_default().last().and_then(threshold),
     }
 }
 
@@ -155,6 +158,10 @@ fn singly(words: Vec<Word>) -> Vec<Word> {
 fn window(word: &Word) -> (f64, f64) {
     let cwnd = word.what.split('/').next().expect("a window");
     (word.at_us, cwnd.parse().expect("a number of segments"))
+}
+
+fn threshold(word: &Word) -> Option<f64> {
+    word.what.split_once('/').map(|(_, threshold)| threshold.parse().expect("a number of segments"))
 }
 
 fn text_of(value: &Value) -> String {
