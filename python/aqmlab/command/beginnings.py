@@ -23,7 +23,11 @@ class Example:
     path: Path
     verb: str
     """What runs it."""
-    doc: str
+
+    @property
+    def doc(self) -> str:
+        """What it is, read in its file."""
+        return _first(self.path)
 
     def as_dict(self) -> dict[str, str]:
         """For `--json`."""
@@ -54,7 +58,7 @@ def examples() -> list[Example]:
     place = Path(__file__).parents[1] / "examples"
     found = [(name, place / f"{name}.toml", verb) for name, verb in VERBS.items()]
     found += [(name, place / "laws" / file, "check") for name, file in CODE.items()]
-    return [Example(name, path, verb, _first(path)) for name, path, verb in found]
+    return [Example(name, path, verb) for name, path, verb in found]
 
 
 def _first(path: Path) -> str:
@@ -111,12 +115,17 @@ def new(
     for before in (f"examples/{chosen.path.name}", chosen.path.name):
         text = text.replace(f" {before}", f" {shlex.quote(str(target))}")
     try:
-        with target.open("x", encoding="utf-8") as file:
-            file.write(text)
+        file = target.open("x", encoding="utf-8")
     except FileExistsError:
         raise BadInput(f"{target}: is there already; expected -o with another name") from None
     except OSError as error:
         raise BadInput(f"{target}: cannot be written: {error.strerror}") from None
+    try:
+        with file:
+            file.write(text)
+    except OSError as error:
+        target.unlink(missing_ok=True)  # a part of it would be in the way of the next attempt
+        raise OSError(error.errno, error.strerror, str(target)) from None
     # The first that its comments name says more than the verb alone, as how many runs decide something.
     named = re.search(rf"^#\s+(aqmlab {chosen.verb} .*?)(?:\s{{2,}}.*)?$", text, re.MULTILINE)
     command = named[1] if named else shlex.join(["aqmlab", chosen.verb, str(target)])
