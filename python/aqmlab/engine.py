@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -136,7 +138,15 @@ def simulate(resolved: Resolved, directory: Path, progress: Callable[[Tick], Non
         raise BadInput(str(error)) from None
     except native.LawError as error:
         raise Misbehaved(str(error)) from None
+    except OSError as error:
+        raise _unwritten(error, directory) from None
     return summary
+
+
+def _unwritten(error: OSError, directory: Path) -> OSError:
+    """Why tables cannot be written, with where; the engine says it in words, the system's number among them."""
+    said = re.search(r"\(os error (\d+)\)", str(error))
+    return error if said is None else OSError(int(said[1]), os.strerror(int(said[1])), str(directory))
 
 
 def bring_library(library: str, path: Path, sha256: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ SIGPIPE; the exit code is the same.
 import contextlib
 import io
 import os
+import re
 import select
 import signal
 import sys
@@ -76,7 +77,7 @@ class _Output(io.FileIO):
 
 
 def named_output() -> None:
-    """From now on what goes wrong with standard output names it."""
+    """From now on what goes wrong with standard output names it, and what its encoding has not is a question mark."""
     out = sys.stdout
     if out is not sys.__stdout__ or not isinstance(out, io.TextIOWrapper):  # none, or what somebody has made of it
         return
@@ -85,15 +86,23 @@ def named_output() -> None:
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(raw) if is_buffered else raw,
         encoding=out.encoding,
-        errors=out.errors,
+        errors="replace" if out.errors == "strict" else out.errors,
         line_buffering=out.line_buffering,
         write_through=out.write_through,
     )
 
 
+UNFINISHED = re.compile(r"(^|/)\.([^/]+?)(?:\.[0-9a-f]{32})?\.partial(?=/|$)")
+"""In a path what files and folders are called while they are written, with their names to be."""
+
+
 def cause(error: OSError) -> str:
-    """What an error says, with what it is about."""
-    return f"{OUTPUT}: {error.strerror}" if error.filename == OUTPUT else str(error)
+    """What an error says, with what it is about: files that are under way by the names they are to have."""
+    if error.strerror is None:
+        return str(error)
+    places = [os.fsdecode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
+    named = " -> ".join(dict.fromkeys(UNFINISHED.sub(r"\1\2", place) for place in places))
+    return f"{named}: {error.strerror}" if named else error.strerror
 
 
 def nobody_reads() -> bool:

@@ -2,6 +2,7 @@ import io
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -237,6 +238,47 @@ def test_a_full_disk_is_said_in_a_line_whenever_it_is_noticed(words, unbuffered)
     assert (code, said) == (3, "aqmlab: standard output: No space left on device\n")
 
 
+SHORT = """
+duration = "3s"
+warmup = "1s"
+link.rate = "10mbit"
+[[traffic]]
+kind = "bulk"
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [(["run", "short.toml", "-o", "out"], "out"), (["new", "web"], "web.toml")],
+    ids=["run", "new"],
+)
+def test_what_has_no_room_is_named_and_not_left_behind(words, named, tmp_path):
+    """As a full disk, a file that must not grow."""
+    (tmp_path / "short.toml").write_text(SHORT)
+
+    def short_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+
+    code, said = ended_with(words, subprocess.DEVNULL, "", cwd=tmp_path, preexec_fn=short_files)
+    assert (code, said) == (3, f"aqmlab: {named}: File too large\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["short.toml"]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+@pytest.mark.parametrize("words", [["explain", "pi"], ["list"], ["compare", "--help"], ["list", "--json"]])
+def test_a_character_that_output_has_not_is_replaced(words, encoding):
+    done = subprocess.run(
+        [sys.executable, "-m", "aqmlab", *words],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    if "--json" in words:
+        assert done.stdout.isascii() and b"\\u" in done.stdout and json.loads(done.stdout)["disciplines"]
+
+
 def test_another_broken_pipe_than_that_of_the_output_is_said(small, tmp_path, capsys, monkeypatch):
     from aqmlab import api
 
@@ -246,6 +288,6 @@ def test_another_broken_pipe_than_that_of_the_output_is_said(small, tmp_path, ca
     monkeypatch.setattr(api, "run", breaking)
     words = ["run", str(small), "-o", str(tmp_path / "out")]
     assert cli.invoke(words) == 3
-    assert capsys.readouterr().err == "aqmlab: [Errno 32] Broken pipe\n"
+    assert capsys.readouterr().err == "aqmlab: Broken pipe\n"
     monkeypatch.setattr(stopping, "nobody_reads", lambda: True)
     assert cli.invoke(words) == stopping.UNREAD == 141

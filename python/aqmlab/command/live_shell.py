@@ -23,6 +23,7 @@ from types import FrameType
 from typing import Any
 
 from aqmlab import api, engine, links, scenario, scratch, shaping, toml_text
+from aqmlab.command.verbs import print_json
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.json_files import Json, read_json
@@ -292,7 +293,7 @@ def _leave(summary: Json, as_json: bool) -> int:
     code = exit_code((summary.get("live") or {}).get("command_status"))
     if as_json:
         carried = {way: summary[way] for way in links.WAYS}
-        print(json.dumps({"exit_code": code, **carried}, indent=2, ensure_ascii=False, allow_nan=False))
+        print_json({"exit_code": code, **carried})
         return code
     for way in links.WAYS:
         counts = summary[way]

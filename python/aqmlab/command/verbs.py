@@ -112,8 +112,9 @@ def doubts_said() -> Iterator[None]:
 
 
 def print_json(value: Any) -> None:
-    """The one object that `--json` asks for."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    """The one object that `--json` asks for; in ASCII where standard output has not every character."""
+    has_all = str(getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
+    print(json.dumps(value, indent=2, ensure_ascii=not has_all, allow_nan=False))
 
 
 class Stoppable(TyperGroup):
@@ -128,7 +129,7 @@ class Stoppable(TyperGroup):
         except BrokenPipeError as error:  # typer takes every one for that of a reader who went away
             if stopping.nobody_reads():
                 raise
-            raise typer.Exit(complain(str(error), 3)) from None
+            raise typer.Exit(complain(stopping.cause(error), 3)) from None
 
 
 @contextlib.contextmanager

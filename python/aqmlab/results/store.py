@@ -126,6 +126,10 @@ def replacing(path: Path) -> Iterator[Path]:
         try:
             yield partial
             partial.replace(path)
+        except OSError as error:
+            if error.strerror is None or error.filename not in (None, str(partial)):
+                raise
+            raise OSError(error.errno, error.strerror, str(path)) from None  # of what is open it has no name
         finally:
             partial.unlink(missing_ok=True)
 

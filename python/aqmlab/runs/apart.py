@@ -24,7 +24,7 @@ from aqmlab.runs import starter
 
 PROGRAM = "from aqmlab.runs.apart import main; main()"
 
-READY, TICK, DONE, REFUSED = "ready", "tick", "done", "refused"
+READY, TICK, DONE, REFUSED, UNWRITTEN = "ready", "tick", "done", "refused", "unwritten"
 KINDS = {kind.__name__: kind for kind in (AqmlabError, BadInput, CannotRun, Misbehaved)}
 
 SILENCE_S = 60.0
@@ -69,6 +69,8 @@ def simulate(resolved: Resolved, directory: Path, progress: Callable[[Mapping[st
                 return found
             if kind == REFUSED:
                 raise KINDS[said[0]](said[1])
+            if kind == UNWRITTEN:
+                raise OSError(*said)
             last = said[0]
             progress(last)
     except (EOFError, ConnectionError):
@@ -100,6 +102,10 @@ def serve(connection: "Connection[Any, Any]") -> None:
         raised = interpreted.raised_by(str(error))
         kind = next(kind.__name__ for kind in type(error).__mro__ if kind.__name__ in KINDS)
         connection.send((REFUSED, kind, "; ".join([str(error), *raised])))
+    except ConnectionError:  # nobody listens any more
+        raise
+    except OSError as error:
+        connection.send((UNWRITTEN, error.errno, error.strerror or str(error), error.filename))
 
 
 def _print_in_lines() -> None:

@@ -123,6 +123,8 @@ def _write(spool: Spool, origin_ns: int, vectors: Path, form: str) -> None:
                 out.write(cvec.write(vector, number, form))
         claim(vectors)
         unfinished.replace(vectors)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(vectors)) from None
     finally:
         unfinished.unlink(missing_ok=True)
 
