@@ -24,8 +24,18 @@ help: ## list the targets
 
 build: $(ENGINE) ## build the engine and put the aqmlab command into .venv/bin
 
+# The version that Cargo.toml asks for; `sort` finds the two in order where the one that is here is no older.
+RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+define needs_rust
+	found=$$(rustc --version 2> /dev/null | cut -d ' ' -f 2) || true; \
+	command -v cargo > /dev/null && test -n "$$found" || \
+		{ echo "Rust is missing: install $(RUST) or later, https://rustup.rs" >&2; exit 1; }; \
+	printf '%s\n' $(RUST) "$$found" | sort --version-sort --check=quiet || \
+		{ echo "Rust $$found is too old: install $(RUST) or later (rustup update), https://rustup.rs" >&2; exit 1; }
+endef
+
 $(DEPS): requirements-dev.lock
-	@command -v cargo > /dev/null || { echo "cargo is missing: install stable Rust, https://rustup.rs" >&2; exit 1; }
+	@$(needs_rust)
 	@echo "Installing pinned Python packages into .venv"
 	@$(PYTHON) tools/environment.py .venv
 	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
@@ -33,6 +43,7 @@ $(DEPS): requirements-dev.lock
 
 # An editable install: changes of python/ need no new build.
 $(ENGINE): $(DEPS) pyproject.toml $(RUST_SOURCES)
+	@$(needs_rust)
 	@echo "Building the engine (the first time this takes a minute or two)"
 	@unset CONDA_PREFIX; VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/maturin develop --release --locked \
 		> .venv/build.log 2>&1 || { cat .venv/build.log; exit 1; }

@@ -78,3 +78,41 @@ def test_an_example_is_read_when_it_is_asked_for(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.invoke(["new", "web"]) == 0
     assert capsys.readouterr().out.startswith("web.toml\n")
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="left out: make is not here")
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        (None, "Rust is missing: install {} or later, https://rustup.rs"),
+        ("1.63.0", "Rust 1.63.0 is too old: install {} or later (rustup update), https://rustup.rs"),
+        ("1.9.0", "Rust 1.9.0 is too old: install {} or later (rustup update), https://rustup.rs"),
+        ("1.90.0", None),
+        ("1.100.1", None),
+    ],
+)
+def test_make_says_which_rust_it_needs(version, said, tmp_path):
+    """Before it installs anything: what would, in place of Python, does nothing here."""
+    for name in ("Makefile", "Cargo.toml"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    for folder in ("crates", "bin", ".venv/bin"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "requirements-dev.lock").touch()
+    rust = "exit 127" if version is None else f"echo 'rustc {version} (0123456789 2026-01-01)'"
+    for name, does in {"bin/rustc": rust, "bin/cargo": "true", ".venv/bin/pip": "true"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    made = subprocess.run(
+        ["make", "PYTHON=true", ".venv/.installed"],
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    needed = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["rust-version"]
+    if said is None:
+        assert made.returncode == 0, made.stderr
+    else:
+        assert made.returncode == 2 and made.stderr.splitlines()[0] == said.format(needed)
+        assert "Installing" not in made.stdout
