@@ -370,17 +370,24 @@ def _differences(found: Comparison, base: Column, others: Sequence[Column], way:
 
 
 def verdicts(out: Console, found: Sequence[Claim]) -> None:
-    """One line for all claims, and one for each that does not hold."""
-    if not found:
-        return
-    counts = [f"{sum(c.verdict == v for c in found)} {v}" for v in ("holds", "does not hold", "cannot be decided")]
-    out.print(Text(f"Claims of the studies: {', '.join(counts)}.", style="bold"))
+    """One sentence for all claims."""
     here = [claim for claim in found if claim.verdict == "cannot be decided" and claim.unbelieved]
+    counts = {
+        said: sum(claim.verdict == verdict for claim in found if claim not in here)
+        for verdict, said in (
+            ("holds", ("holds", "hold")),
+            ("does not hold", ("does not hold", "do not hold")),
+            ("cannot be decided", ("cannot be decided", "cannot be decided")),
+        )
+    }
+    parts = [f"{count} {one if count == 1 else several}" for (one, several), count in counts.items() if count]
     if here:
         known = [claim.at_full_scale["verdict"] for claim in here if claim.at_full_scale is not None]
         full = [f"{known.count(v)} {v}" for v in dict.fromkeys(known)]
         at = f"; at the published scale, of these: {', '.join(full)}" if full else ""
-        sentence(out, f"{len(here)} cannot be decided here, where runs are not known to be settled{at}.")
+        parts.append(f"{len(here)} cannot be decided here, where runs are not known to be settled{at}")
+    if parts:
+        sentence(out, f"Claims of the studies: {', '.join(parts)}.", "bold")
 
 
 def calibrations(out: Console, found: Sequence[Calibration]) -> None:
