@@ -61,7 +61,8 @@ def run(
     """Runs a scenario in the simulator. `scenario` is a path, the text of a file, or its tables.
 
     - `seed` takes the place of the scenario's. `reps` independent runs have the seeds seed, seed + 1, ...
-    - `set` changes keys of the scenario by their dotted names: `{"link.qdisc.qref": "24p"}`.
+    - `set` changes keys of the scenario by their dotted names: `{"link.qdisc.qref": "24p"}`. What is set takes the
+      place of all that stood there: `{"link": {"rate": "5mbit"}}` is a link without a `qdisc`.
     - `out` is the folder of the result. Without it, the tables exist as long as the returned object does.
     - `jobs` runs are made at a time, by default one a core.
     - `resume` goes on with an `out` whose runs were interrupted.
@@ -188,6 +189,11 @@ def compare(
     asked = witnesses.asked_for(live, virtual, kernel_qdisc, kernel)
     if not what:
         raise BadInput("compare: expected a comparison file, a scenario and disciplines, or several results")
+    for item in what:
+        if isinstance(item, Mapping):
+            arguments.values(item, "<scenario>")
+        elif isinstance(item, str):
+            arguments.text(item, "compare")
     if all(_is_result(item) for item in what):
         if asked:
             raise BadInput("compare --live: expected a scenario, which results are not: they are what they are")

@@ -72,7 +72,42 @@ def path(given: Any, name: str = "out", expected: str = "the path of a folder") 
     """The path that is given, as a text or as whatever has one."""
     if not isinstance(given, str | os.PathLike):
         raise BadInput(f"{name}: {given!r}: expected {expected}")
+    text(str(given), name)
     return Path(given)
+
+
+def text(given: str, where: str) -> str:
+    """A text that can be written into a file; one with half a character cannot."""
+    try:
+        given.encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(f"{where}: {given!r}: character {error.start} is not UTF-8; expected text in UTF-8") from None
+    return given
+
+
+DEEPEST = 40
+"""Tables and lists within each other: the engine reads no deeper either."""
+
+
+def values(given: Any, where: str, depth: int = 0) -> None:
+    """Refuses tables and lists that are no scenario's: keys that are no texts, nothing as a value, and what is nested
+    too deeply, as what contains itself is. Other values are seen when they are written."""
+    if depth > DEEPEST:
+        raise BadInput(f"{where.split('.')[0]}: nested too deep; expected at most {DEEPEST} levels")
+    if isinstance(given, Mapping):
+        for key, item in given.items():
+            if not isinstance(key, str):
+                raise BadInput(f"{where}: {key!r}: expected keys that are texts")
+            below = f"{where}{'.' if depth else ': '}{text(key, where)}"
+            if type(item) is not str or not item.isascii():  # most are
+                values(item, below, depth + 1)
+    elif isinstance(given, list | tuple):
+        for number, item in enumerate(given):
+            values(item, f"{where}.{number}", depth + 1)
+    elif given is None:
+        raise BadInput(f"{where}: None: a scenario holds texts, numbers, true and false, lists and tables only")
+    elif isinstance(given, str):
+        text(given, where)
 
 
 def truths(**given: Any) -> None:
@@ -91,6 +126,7 @@ def changes(given: Any, name: str) -> dict[str, Any]:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise BadInput(f'{name}: {given!r}: expected keys with their values, as in {{"link.rate": "10mbit"}}')
+    values(given, name)
     found = {key: _plain(item) for key, item in given.items()}
     for (key, value), (later, table) in combinations(found.items(), 2):
         if key.startswith(f"{later}.") and not _says(table, key[len(later) + 1 :].split("."), value):

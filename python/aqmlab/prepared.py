@@ -32,6 +32,7 @@ def read(scenario_like: ScenarioLike, changes: Mapping[str, Any] | None, seed: i
     edits = arguments.changes(changes, "set")
     brought.allow_set(edits)
     if isinstance(scenario_like, Mapping):
+        arguments.values(scenario_like, "<scenario>")
         brought.allow_in(brought.named_in(dict(scenario_like)))
     source = scenario.read(scenario_like)
     if seed is not None:

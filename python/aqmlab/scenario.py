@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from aqmlab import engine, files, links, toml_text, units
+from aqmlab import arguments, engine, files, links, toml_text, units
 from aqmlab.engine import Load, Resolved, Tree
 from aqmlab.errors import BadInput
 from aqmlab.json_files import at
@@ -38,9 +38,6 @@ ENDLESS = "endless"
 
 LONGEST_NAME = 200
 """Bytes of a result folder's name: what is not finished yet is called by it and something more."""
-
-DEEPEST = 40
-"""Parts of a dotted key: the engine reads no deeper either."""
 
 ScenarioLike = str | Path | Mapping[str, Any]
 """A path, the text of a scenario, or its tables."""
@@ -158,7 +155,10 @@ class Source:
 def read(scenario: ScenarioLike) -> Source:
     """Reads a scenario from a path, from text (it holds a line break or `=`), or from tables."""
     if isinstance(scenario, Mapping):
+        arguments.values(scenario, "<scenario>")
         return Source(in_tables(copied(dict(scenario))), "<scenario>")
+    if isinstance(scenario, str | Path):
+        arguments.text(str(scenario), "scenario")
     if isinstance(scenario, str) and ("\n" in scenario or "=" in scenario):
         return Source(in_tables(toml_text.loads(scenario, "<scenario>")), "<scenario>", scenario)
     if not isinstance(scenario, str | Path):
@@ -209,8 +209,8 @@ def parse_setting(text: str) -> tuple[str, Any]:
     key, equals, written = text.partition("=")
     if not equals or not key.strip():
         raise BadInput(f"--set {text}: expected key=value, as in --set link.qdisc.qref=24p")
-    if len(key.split(".")) > DEEPEST:
-        raise BadInput(f"--set {text}: expected a key of at most {DEEPEST} parts")
+    if len(key.split(".")) > arguments.DEEPEST:
+        raise BadInput(f"--set {text}: expected a key of at most {arguments.DEEPEST} parts")
     try:
         return key.strip(), tomllib.loads(f"value = {written}")["value"]
     except tomllib.TOMLDecodeError:

@@ -158,7 +158,7 @@ def test_a_place_without_permission_that_nobody_named_is_no_bad_input(capsys, ba
     monkeypatch.setattr(api, "run", refused)
     monkeypatch.chdir(base.parent)
     assert cli.invoke(["run", str(base), "-o", "out"]) == 3
-    assert capsys.readouterr().err == "aqmlab: [Errno 13] Permission denied: '/dev/net/tun'\n"
+    assert capsys.readouterr().err == "aqmlab: /dev/net/tun: Permission denied\n"
 
 
 @pytest.mark.parametrize(

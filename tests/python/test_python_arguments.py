@@ -46,7 +46,7 @@ set = { "link.qdisc" = "pi" }
         ({"set": "duration=3s"}, "set: 'duration=3s': expected keys with their values"),
         ({"set": [1]}, r"set: \[1\]: expected keys with their values"),
         ({"set": {3: "x"}}, "set: {3: 'x'}: expected keys with their values"),
-        ({"set": {"seed": None}}, "<scenario>: seed: None: a scenario holds texts, numbers"),
+        ({"set": {"seed": None}}, "set: seed: None: a scenario holds texts, numbers"),
         ({"reps": 1.5}, "reps: 1.5: expected a whole number, 1 or more"),
         ({"reps": "2"}, "reps: '2': expected a whole number, 1 or more"),
         ({"reps": True}, "reps: True: expected a whole number, 1 or more"),
@@ -236,3 +236,74 @@ def test_a_name_is_a_text_that_can_be_shown(name):
     with pytest.raises(BadInput, match=r"name: .*: expected a text without control characters"):
         scenario.read(BASE).with_changes({"name": name}).resolve()
     assert scenario.read(BASE).with_changes({"name": "Übung\u00a0à 5\u202fms"}).resolve().name
+
+
+WHOLE = {"duration": "3s", "link": {"rate": "10mbit"}, "traffic": [{"kind": "bulk"}]}
+HALF = "\ud800"
+
+
+def _within_itself():
+    table = {"rate": "10mbit"}
+    table["again"] = table
+    return {**WHOLE, "link": table}
+
+
+def _list_within_itself():
+    every = []
+    every.append(every)
+    return {**WHOLE, "traffic": every}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({**WHOLE, 3: "x"}, "{}: 3: expected keys that are texts"),
+        ({**WHOLE, "link": {"rate": "10mbit", None: 1}}, "{}: link: None: expected keys that are texts"),
+        (_within_itself(), "{}: link: nested too deep; expected at most 40 levels"),
+        (_list_within_itself(), "{}: traffic: nested too deep; expected at most 40 levels"),
+        ({**WHOLE, "name": HALF}, r"{}: name: '\\ud800': character 0 is not UTF-8; expected text in UTF-8"),
+        ({**WHOLE, HALF: 1}, r"{}: '\\ud800': character 0 is not UTF-8; expected text in UTF-8"),
+        ({**WHOLE, "name": None}, "{}: name: None: a scenario holds texts, numbers, true and false, lists and tables"),
+        ({**WHOLE, "link": {"rate": None}}, "{}: link.rate: None: a scenario holds texts, numbers"),
+    ],
+)
+def test_tables_that_are_no_scenario_are_refused_wherever_they_are_given(wrong, said, tmp_path):
+    for ask in (
+        aqmlab.run,
+        aqmlab.calibrate,
+        lambda tree: aqmlab.compare(tree, "pi", "pfifo"),
+        lambda tree: aqmlab.record(tree, tmp_path / "out.csv"),
+    ):
+        with pytest.raises(BadInput, match=said.format("<scenario>")):
+            ask(wrong)
+    if all(isinstance(key, str) for key in wrong):
+        with pytest.raises(BadInput, match=said.format("set")):
+            aqmlab.run(WHOLE, set=wrong)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: aqmlab.run(f'name = "{HALF}"\n'),
+        lambda: aqmlab.run(f"{HALF}.toml"),
+        lambda: aqmlab.compare(WHOLE, HALF),
+        lambda: aqmlab.run(WHOLE, out=HALF),
+        lambda: aqmlab.load(HALF),
+    ],
+)
+def test_half_a_character_is_refused(ask):
+    with pytest.raises(BadInput, match=r"character \d+ is not UTF-8; expected text in UTF-8"):
+        ask()
+
+
+@pytest.mark.parametrize("given", ["nope", ["nope"], {"nope": 3}])
+def test_studies_are_run_by_the_folders_of_their_results(given):
+    with pytest.raises(BadInput, match=r"studies: .*nope.*: expected each study by the folder of its results, as in "):
+        study.run(given)
+
+
+def test_a_table_that_is_set_takes_the_place_of_what_was_there():
+    found = scenario.read({**WHOLE, "link": {"rate": "10mbit", "qdisc": {"kind": "pi"}}}).with_changes(
+        {"link": {"rate": "5mbit"}}
+    )
+    assert found.tree["link"] == {"rate": "5mbit"}

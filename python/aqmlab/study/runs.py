@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from aqmlab import arguments, units
 from aqmlab import sweep as sweeps
-from aqmlab import units
 from aqmlab.agreement.agreements import Agreement
 from aqmlab.bounds import check_plan
 from aqmlab.claims import asked
-from aqmlab.errors import Interrupted
+from aqmlab.errors import BadInput, Interrupted
 from aqmlab.json_files import Json
 from aqmlab.laws import brought
 from aqmlab.progress import Foreseen, Monitor, Silent, View, clock_text
@@ -104,7 +104,15 @@ def run(
     `say` hears in a line each how many there are. `witnesses` ("live", "virtual") look at the comparison that a study
     has for them, before `view`. `write` makes the page of each, and may add to what is found. `allow_code` runs the
     code that the studies name, in this call alone.
+
+    Raises `BadInput` if an argument is wrong, and `Interrupted` after Ctrl-C.
     """
+    if not isinstance(studies, Mapping) or not all(isinstance(study, Study) for study in studies.values()):
+        raise BadInput(
+            f'studies: {studies!r}: expected each study by the folder of its results, as in {{Path("results/le2003"): '
+            'aqmlab.study.read("le2003", quick=True)[0]}'
+        )
+    studies = {arguments.path(folder, "studies"): study for folder, study in studies.items()}
     monitor, started = monitor or Silent(), time.monotonic()
     check_plan(sum(study.count for study in studies.values()), ", ".join(study.id for study in studies.values()))
     for folder, study in studies.items():
