@@ -431,6 +431,7 @@ def invoke(arguments: Sequence[str]) -> int:
 def _invoke(arguments: Sequence[str]) -> int:
     try:
         _check_text(arguments)
+        arguments = _as_here(arguments)
         with doubts_said(), brought.permission(), of_command_line():
             return int(command_of(app, arguments)(list(arguments), prog_name="aqmlab", standalone_mode=False) or 0)
     except AqmlabError as error:
@@ -461,6 +462,22 @@ EXPECTED = {
     errno.ENOTDIR: "a folder in its path",
 }
 """What would have done in place of a file or folder that the command line names and that cannot be used."""
+
+
+HELP, VERSION = ("help", "-h"), ("version", "-V")
+"""How other commands are asked for their help and version."""
+
+
+def _as_here(arguments: Sequence[str]) -> Sequence[str]:
+    """The words with `--help` and `--version` in the place of what other commands call so."""
+    first, *rest = arguments or ("",)
+    if first in VERSION and not rest:
+        return ["--version"]
+    if first in HELP:
+        return [*rest, "--help"]
+    if first == "init":
+        raise BadInput("init: expected new, which writes an example to begin with, as in aqmlab new web")
+    return [*arguments[:-1], "--help"] if rest[-1:] == ["-h"] and "--" not in rest else arguments
 
 
 def _check_text(arguments: Sequence[str]) -> None:

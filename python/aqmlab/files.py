@@ -5,6 +5,7 @@ is to be is a mistake, told before it has filled the memory. The guide has the s
 (docs/guide/scenario.md#how-large-files-may-be).
 """
 
+import codecs
 import os
 import stat
 from pathlib import Path
@@ -115,9 +116,9 @@ def all_of(file: BinaryIO, name: str, kind: Kind) -> bytes:
 
 
 def text(path: Path, kind: Kind) -> str:
-    """Reads all of a file of text, whose lines end as they do on this machine."""
+    """Reads all of a file of text, whose lines end as they do on this machine; a mark of the byte order is no text."""
     try:
-        found = content(path, kind).decode("utf-8")
+        found = content(path, kind).removeprefix(codecs.BOM_UTF8).decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: byte {error.start} is not UTF-8 text; expected {kind.what}") from None
     return found.replace("\r\n", "\n").replace("\r", "\n")

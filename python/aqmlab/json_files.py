@@ -11,6 +11,10 @@ from aqmlab.errors import BadInput
 Json = dict[str, Any]
 
 
+class NoJson(BadInput):
+    """A file that is damaged: what stands in it is no JSON."""
+
+
 def read_json(path: Path) -> Json:
     """Reads a JSON object; what is wrong with the file is said in one line."""
     try:
@@ -18,7 +22,7 @@ def read_json(path: Path) -> Json:
     except (ValueError, RecursionError) as error:
         if isinstance(error, BadInput):
             raise
-        raise BadInput(f"{path}: cannot be read as JSON: {error}") from None
+        raise NoJson(f"{path}: cannot be read as JSON: {error}") from None
     if not isinstance(value, dict):
         raise BadInput(f"{path}: expected a JSON object")
     return value

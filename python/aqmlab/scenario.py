@@ -101,7 +101,8 @@ class Source:
         """Has the engine check it."""
         name = self.tree.get("name")
         if isinstance(name, str) and (not name.strip() or any(unicodedata.category(one) == "Cc" for one in name)):
-            raise BadInput(f"{self.origin}: name: {name!r}: expected a text without control characters")
+            expected = "without control characters" if name.strip() else "that is not empty, or no name"
+            raise BadInput(f"{self.origin}: name: {name!r}: expected a text {expected}")
         asked = self.with_changes(brought.under_fair_queueing(self.tree, self.origin))
         text = toml_text.dumps(asked.tree) if asked.text is None else asked.text
         brought.bring(asked.tree, self.origin)
@@ -132,7 +133,7 @@ class Source:
         unknown = _UNKNOWN.search(complaint)
         if unknown is None:
             return complaint
-        hint = forms.by_its_file(unknown["name"], Path(self.origin).parent)
+        hint = forms.by_its_file(unknown["name"], Path(self.origin).parent) or _in_a_table(unknown["name"])
         return f"{complaint[: unknown.end('said')]}{hint}" if hint else f"{complaint}; {forms.NAMED}"
 
     def _found_beside(self, complaint: str) -> str:
@@ -152,6 +153,20 @@ class Source:
         return f"{found['said']}{Path(self.origin).parent / name} cannot be read: {found['why']}"
 
 
+def _in_a_table(words: str) -> str:
+    """What to write for a discipline in tc's words, with its parameters behind the name; nothing for other words."""
+    kind, *rest = words.split()
+    known = {name: row for row in engine.disciplines() for name in (row["name"], *row["aliases"])}
+    if not rest or kind not in known:
+        return ""
+    flags, table = {param["name"] for param in known[kind]["params"] if param["kind"] == "flag"}, {"kind": kind}
+    while rest:
+        key = rest.pop(0)
+        written = "true" if key in flags and rest[:1] not in (["true"], ["false"]) else rest.pop(0) if rest else "..."
+        table[key] = parse_setting(f"{key}={written}")[1]
+    return f"expected its name alone, or a table: {toml_text.value(table)}"
+
+
 def read(scenario: ScenarioLike) -> Source:
     """Reads a scenario from a path, from text (it holds a line break or `=`), or from tables."""
     if isinstance(scenario, Mapping):
@@ -168,6 +183,9 @@ def read(scenario: ScenarioLike) -> Source:
         raise BadInput(f"{path}: is the file of a law; expected {files.SCENARIO.what}, whose link.qdisc may name it")
     text = files.text(path, files.SCENARIO)
     tree = in_tables(toml_text.loads(text, str(path)))
+    if "grid" in tree:
+        verb, what = ("study", path.parent) if "profiles" in tree else ("sweep", path)
+        raise BadInput(f"{path}: grid: this is a {verb}; expected `aqmlab {verb} {what}`, which makes all of its runs")
     tree.setdefault("name", path.stem)
     return Source(tree, str(path), text)
 

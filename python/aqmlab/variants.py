@@ -12,7 +12,7 @@ from typing import Any
 
 from aqmlab import arguments, engine, links, scenario, shaping, toml_text
 from aqmlab.engine import Tree
-from aqmlab.errors import BadInput, doubt
+from aqmlab.errors import BadInput, doubt, shown
 from aqmlab.laws import brought
 from aqmlab.scenario import Source
 
@@ -62,7 +62,7 @@ def _variant(source: Source, table: Mapping[str, Any], position: int) -> Variant
     where = f"{origin}: variant.{position}"
     name = table.get("name")
     if not isinstance(name, str) or not name.strip():
-        raise BadInput(f'{where}.name: {name!r}: expected what the variant is called, as in name = "PI, ECN"')
+        raise BadInput(f'{where}.name: {shown(name)}expected what the variant is called, as in name = "PI, ECN"')
     settings = table.get("set", {})
     if not isinstance(settings, Mapping):
         raise BadInput(f'{where}.set: {settings!r}: expected a table, as in set = {{ "tcp.ecn" = "on" }}')

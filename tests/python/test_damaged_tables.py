@@ -32,6 +32,15 @@ def test_a_table_that_is_damaged_is_named(base, tmp_path, table, damage, capsys)
         )
 
 
+def test_a_summary_that_is_damaged_is_told_as_a_table_is(base, tmp_path, capsys):
+    aqmlab.run(base, out=tmp_path / "one")
+    path = tmp_path / "one/summary.json"
+    path.write_text(path.read_text()[:-10])
+    capsys.readouterr()
+    assert cli.invoke(["report", str(path.parent)]) == 2
+    assert capsys.readouterr().err.startswith(f"aqmlab: {path}: is damaged; expected what the run wrote: remove ")
+
+
 def test_a_table_that_is_damaged_in_its_middle_is_named(base, tmp_path):
     path = tmp_path / "one/queue.parquet"
     aqmlab.run(base, out=path.parent)

@@ -16,7 +16,6 @@ from readers import BULK, MALFORMED, READERS, complaint
 
 # Of a sound form, with nothing in it, or nothing that this reader asks about.
 READ = {
-    ("sweep", "itself.toml"),
     ("capture", "head-alone.pcap"),
     ("capture", "odd-frame.pcap"),
     ("capture", "other-link.pcap"),

@@ -236,7 +236,7 @@ fn parts<'a>(entry: &Entry<'a>, names: &[&str]) -> Result<Section<'a>, Error> {
 
 /// Reads two values, of which the second is not below the first.
 fn pair(entry: &Entry<'_>, quantity: Quantity) -> Result<(f64, f64), Error> {
-    let two = "two values, the smallest and the largest";
+    let two = "two values, the smallest first";
     let items = entry.list(two)?;
     let [low, high] = items.as_slice() else { return Err(entry.expected(two)) };
     let (low, high) = (quantity.value(low)?, quantity.value(high)?);

@@ -29,6 +29,7 @@
 
 use crate::changing::{self, Likeness};
 use crate::distribution::is_data;
+use crate::document::Data;
 use crate::error::Error;
 use crate::kept::{self, ReadFile};
 use crate::network::{LINK, LINKS};
@@ -213,7 +214,13 @@ fn write_device_queue(limit: Limit) -> String {
 
 /// Reads rate or trace of one direction; `None` where neither is given.
 fn capacity(section: &Section<'_>, rate: &str, trace: &str) -> Result<Option<Capacity>, Error> {
-    let given = section.get(rate).map(|entry| Ok::<_, Error>((entry.rate()?, entry))).transpose()?;
+    let read = |entry: Entry<'_>| match entry.data() {
+        Data::Table(table) if table.contains_key("trace") => {
+            Err(entry.expected(format!("a rate such as 100mbit; that of a trace is {trace} = \"FILE\" in the link")))
+        }
+        _ => Ok((entry.rate()?, entry)),
+    };
+    let given = section.get(rate).map(read).transpose()?;
     let Some(entry) = section.get(trace) else {
         return Ok(given.map(|(rate, _)| Capacity { rate, trace: None }));
     };

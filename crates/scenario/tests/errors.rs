@@ -58,6 +58,11 @@ fn a_line_that_is_spoilt() {
                  second: write mbit for bits",
             ),
             ("link.rate = 100", "s.toml:1: link.rate = 100: expected a rate such as 100mbit"),
+            (
+                "link.reverse_rate = { trace = \"a.csv\" }",
+                "s.toml:1: link.reverse_rate = { trace = \"a.csv\" }: expected a rate such as 100mbit; that of a trace is \
+                 reverse_trace = \"FILE\" in the link",
+            ),
             ("link.rate = \"fast\"", "s.toml:1: link.rate = \"fast\": expected a rate such as 100mbit"),
             ("link.rate = \"0mbit\"", "s.toml:1: link.rate = \"0mbit\": expected a rate above zero"),
             ("link.reverse_rate = \"0bit\"", "s.toml:1: link.reverse_rate = \"0bit\": expected a rate above zero"),

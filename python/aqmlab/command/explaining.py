@@ -37,6 +37,10 @@ KINDS = {
 LISTED = {**KINDS, "measures": engine.measures, "studies": study_commands.rows}
 
 
+OF_CONTROLLERS = "cc:"
+"""What stands before a congestion controller where `evaluate` names it."""
+
+
 def list_what_there_is(
     kind: Annotated[
         str | None,
@@ -108,6 +112,10 @@ def explain(
         for row in read()
         for alias in (row["name"], *row.get("aliases", []))
     }
+    if name.startswith(OF_CONTROLLERS) and name.removeprefix(OF_CONTROLLERS) in {
+        row["name"] for row in engine.controllers()
+    }:
+        name = name.removeprefix(OF_CONTROLLERS)
     if forms.is_file(name):
         _, rows[name] = brought.form_of(Path(name))
     if name not in rows and Path(name).suffix in (".csv", ".cvec"):
@@ -202,6 +210,8 @@ def _expected(name: str, known: Sequence[str]) -> str:
         return said
     if said := engine.known_as(name):
         return said
+    if models := [one for one in known if one.startswith(f"{name}/")]:
+        return f"expected one of its models: {', '.join(models)}"
     alike = difflib.get_close_matches(name, known, n=2)
     if alike:
         return f"unknown; did you mean {' or '.join(alike)}?"

@@ -9,7 +9,7 @@ import polars as pl
 
 from aqmlab import arguments, files, forks, toml_text
 from aqmlab.errors import BadInput
-from aqmlab.json_files import Json, read_json
+from aqmlab.json_files import Json, NoJson, read_json
 from aqmlab.results import pages, video
 from aqmlab.scenario import measured_window
 
@@ -32,7 +32,10 @@ def with_keys(path: Path, keys: dict[str, type]) -> Json:
 def summary_in(folder: Path) -> Json:
     """What a finished result found; quantities that a hand has made texts are refused."""
     path = folder / "summary.json"
-    found = with_keys(path, SUMMARY)
+    try:
+        found = with_keys(path, SUMMARY)
+    except NoJson:
+        raise _broken(path, "is damaged") from None
     pending = [(key, found[key]) for key in SUMMARY]
     while pending:
         name, value = pending.pop()

@@ -119,6 +119,9 @@ def read(file: str | Path, seeds: int | None = None, changes: Mapping[str, Any] 
     tree = toml_text.read(file, files.GRID)
     if "profiles" in tree:
         raise BadInput(f"{file}: is a study; expected aqmlab study {file.parent}, or a file with [[grid]] alone")
+    if "grid" not in tree and {"link", "links", "traffic"} & tree.keys():
+        what, verb = ("comparison", "compare") if "variant" in tree else ("scenario", "run")
+        raise BadInput(f"{file}: grid: missing; this is a {what}; expected `{verb}` instead of `sweep`")
     axes.known(tree, KEYS, str(file))
     name = axes.check_text(tree.get("name", file.stem), f"{file}: name")
     edits = arguments.changes(changes, "changes")

@@ -1,6 +1,7 @@
 """A dump of `tc` as a scenario: the rate of its shaper, the discipline under it, and what else it says."""
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -110,10 +111,23 @@ def _parsed(text: str, origin: str) -> tuple[Dump, list[str]]:
         said = f"; {found.notes[0]}" if found.notes else ""
         if re.search(r"\btc\s+(-n|-netns)\b", text):
             raise BadInput(f"{origin}: has lines for namespaces (tc -n), a router each; expected the lines of one")
+        if _is_scenario(text):
+            raise BadInput(
+                f"{origin}: is a scenario; expected what tc says or is told: `aqmlab tc {origin}` writes a scenario's "
+                "lines"
+            )
         raise BadInput(f"{origin}: no qdisc in it, expected text of tc -s qdisc show, JSON of tc -j, or tc lines{said}")
     if found.untold:
         raise BadInput(f"{origin}: {found.untold}; expected the ports' names above their lines, as by: {dump.recipe()}")
     return found, devices
+
+
+def _is_scenario(text: str) -> bool:
+    """Whether a text is TOML with a link or traffic."""
+    try:
+        return bool({"link", "links", "traffic", "scenario"} & tomllib.loads(text).keys())
+    except (ValueError, RecursionError):
+        return False
 
 
 def _foreign_words(found: Dump) -> list[str]:

@@ -24,11 +24,11 @@ fn distributions() {
             ),
             (
                 "{ uniform = [\"150ms\", \"10ms\"] }",
-                "s.toml:1: path.rtt.uniform = [\"150ms\", \"10ms\"]: expected two values, the smallest and the largest",
+                "s.toml:1: path.rtt.uniform = [\"150ms\", \"10ms\"]: expected two values, the smallest first",
             ),
             (
                 "{ uniform = \"10ms\" }",
-                "s.toml:1: path.rtt.uniform = \"10ms\": expected two values, the smallest and the largest",
+                "s.toml:1: path.rtt.uniform = \"10ms\": expected two values, the smallest first",
             ),
             ("{ uniform = [10, 150] }", "s.toml:1: path.rtt.uniform.0 = 10: expected a time such as 15ms"),
             (
