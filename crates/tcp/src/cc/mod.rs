@@ -93,8 +93,8 @@ pub struct Delivery {
 pub enum Cause {
     /// A segment was lost.
     Loss,
-    /// A segment was lost, and a probe for the tail has repaired it where the window comes down gradually. To Linux that
-    /// is a reduction without a recovery (tcp_process_tlp_ack).
+    /// A segment was lost, and a probe for the tail has repaired it where the window comes down gradually. To Linux
+    /// that is a reduction without a recovery (tcp_process_tlp_ack).
     Probed,
     /// A segment was marked.
     Mark,

@@ -1,5 +1,5 @@
-//! Rules that transfers seldom meet (`benches/peers/linux/transfers_cases_rules.py`): the same data in the same order, the
-//! same echoes, and the same windows and thresholds.
+//! Rules that transfers seldom meet (`benches/peers/linux/transfers_cases_rules.py`): the same data in the same order,
+//! the same echoes, and the same windows and thresholds.
 
 use crate::pair::Pair;
 use crate::path;

@@ -115,8 +115,8 @@ fn a_loss_halves_whatever_alpha_is() {
 #[test]
 fn a_loss_that_a_probe_repaired_is_answered_as_a_mark_is() {
     // tcp_process_tlp_ack begins no recovery, and dctcp_state halves where one begins. Ten segments every 150 ms, whose
-    // flights end two windows each: alpha comes down to (15/16)^40, 0.08. The last of all is lost, and the probe brings it; what comes after
-    // tells that. Of forty 0.04 are taken off, in whole segments one.
+    // flights end two windows each: alpha comes down to (15/16)^40, 0.08. The last of all is lost, and the probe brings
+    // it; what comes after tells that. Of forty 0.04 are taken off, in whole segments one.
     let config = Config {
         reduction: Reduction::Proportional,
         repair: Repair::Rack,

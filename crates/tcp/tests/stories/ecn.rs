@@ -413,10 +413,10 @@ fn floored(ecn_floor: u32, initial_window: u32, reduction: Reduction) -> Config 
 
 #[test]
 fn a_loss_right_behind_a_reduction_that_did_not_end_is_answered() {
-    // tcp_fastretrans_alert, step D. The first of twenty is marked and the others are acknowledged, which leaves 20 of 40;
-    // as nothing was sent since, the reduction goes on when there is more, and ends with nothing sooner than the hole in
-    // that. The third report begins a recovery within it, and the fourth one a recovery of its own: half of 20, or, as the
-    // timestamp of reports is that of what came in order, of the 19 to which the window has come down by then.
+    // tcp_fastretrans_alert, step D. The first of twenty is marked and the others are acknowledged, which leaves 20 of
+    // 40; as nothing was sent since, the reduction goes on when there is more, and the first of that is lost. The third
+    // report begins a recovery within it, and the fourth one a recovery of its own: half of 20, or, as the timestamp of
+    // reports is that of what came in order, of the 19 to which the window has come down by then.
     for (timestamps, left, in_the_end) in [(false, 10_000.0, 5_000.0), (true, 9_000.0, 4_000.0)] {
         let config = Config {
             repair: Repair::Rack,

@@ -152,8 +152,8 @@ impl Receiver {
 
     /// Takes data or a FIN.
     pub fn on_data(&mut self, segment: &Segment, sender: &Sender, config: &Config, now: Time, out: &mut impl Emit) {
-        // RFC 9768 §3.2 counts what is acceptable (RFC 9293 §3.10.7.4): nothing that was here already. Linux looks at the
-        // ECN field of that in no mode (tcp_data_queue), and at its CWR unless it had acknowledged beyond it before.
+        // RFC 9768 §3.2 counts what is acceptable (RFC 9293 §3.10.7.4): nothing that was here already. Linux
+        // never looks at the ECN field of that (tcp_data_queue), and at its CWR unless more was acknowledged before.
         if segment.end() > self.rcv_nxt || self.delaying.is_none() && !self.echo.is_accurate() {
             self.on_marks(segment, sender, config, now, out);
         } else if segment.end() >= self.rcv_nxt.saturating_sub(self.unacked.into()) {
