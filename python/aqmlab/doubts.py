@@ -31,9 +31,9 @@ AT_ONCE = ("reno", "ns2-newreno", "ns2-sack1")
 
 
 def of(resolved: Resolved, given: Tree) -> None:
-    """Says so of shapers that never shape, queues without room or with too little for their law, loads beside users,
-    hosts' keys without effect, traffic that sends next to nothing, round trips that become none, and changes that never
-    come.
+    """Says so of shapers that never shape, queues without room or with too little for their law, loads beside users or
+    beyond a link, hosts' keys without effect, traffic that sends next to nothing, round trips that become none, and
+    changes that never come.
 
     `given` is the scenario as its author wrote it.
     """
@@ -42,6 +42,8 @@ def of(resolved: Resolved, given: Tree) -> None:
     room.doubts(resolved.scenario, resolved.origin)
     _hosts(resolved, given)
     for line in loads(resolved):
+        doubt(f"{resolved.origin}: {line}")
+    for line in _overloads(resolved.scenario):
         doubt(f"{resolved.origin}: {line}")
     silence.doubts(resolved)
     _ticks(resolved)
@@ -66,6 +68,29 @@ def loads(resolved: Resolved) -> list[str]:
         for number, block in enumerate(resolved.scenario.get("traffic", []))
         if "load" in block and "users" in block and number not in looked_for
     ]
+
+
+def _overloads(tree: Tree) -> list[str]:
+    """A line for each load, or several together, beyond the rate of a link; nothing is said of a link that changes.
+
+    Studies go beyond a link's rate on purpose, and ask for no doubts.
+    """
+    lines: dict[tuple[tuple[int, ...], str], str] = {}
+    for name, link in links.of(tree).items():
+        for way, key in zip(links.WAYS, ("rate", "reverse_rate"), strict=True):
+            asked = {
+                number: units.rate_bps(block["load"], "load")
+                for number, block in enumerate(tree.get("traffic", []))
+                if "load" in block and block["direction"] in (way, "both") and name in links.route(tree, block, way)
+            }
+            rate_bps, load_bps = units.rate_bps(link[key], key), sum(asked.values())
+            if load_bps <= rate_bps or links.changes(link):
+                continue
+            keys = [f'traffic.{number}.load = "{tree["traffic"][number]["load"]}"' for number in asked]
+            share = f"{'together ' * (len(asked) > 1)}{units.say_share(load_bps / rate_bps)}"
+            carries = f"{links.key(tree, name)}.{key} = {units.say_rate(rate_bps)}, more than it carries"
+            lines.setdefault((tuple(asked), name), f"{' and '.join(keys)}: {share} of {carries}")
+    return list(lines.values())
 
 
 def _hosts(resolved: Resolved, given: Tree) -> None:

@@ -187,3 +187,55 @@ def test_round_trips_of_a_file_are_not_those_of_the_path(tmp_path):
     (tmp_path / "demands.csv").write_text("0,3,forward,0.08,350,12000,0,1\n")
     block = '[[traffic]]\nkind = "replay"\ndemands = "demands.csv"\nrtt_at = "clients"\nrtt_tick = "20ms"\n'
     assert said(tmp_path, f'[path]\nrtt = "10ms"\n{block}') == []
+
+
+WEB = '[[traffic]]\nkind = "web"\nload = '
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (WEB + '"10mbit"\n', []),
+        (WEB + '"30mbit"\n', ['traffic.0.load = "30mbit": 300 % of link.rate = 10 Mb/s, more than it carries']),
+        (
+            WEB + '"6mbit"\n' + WEB + '"7mbit"\n',
+            [
+                'traffic.0.load = "6mbit" and traffic.1.load = "7mbit": together 130 % of link.rate = 10 Mb/s, more '
+                "than it carries"
+            ],
+        ),
+        (WEB + '"6mbit"\ndirection = "forward"\n' + WEB + '"7mbit"\ndirection = "reverse"\n', []),
+        (
+            'reverse_rate = "2mbit"\n' + WEB + '"3mbit"\ndirection = "reverse"\n',
+            ['traffic.0.load = "3mbit": 150 % of link.reverse_rate = 2 Mb/s, more than it carries'],
+        ),
+        ('schedule = [{ at = "5s", rate = "20mbit" }]\n' + WEB + '"15mbit"\n', []),
+    ],
+)
+def test_a_load_beyond_the_link_is_said(tmp_path, text, lines):
+    assert [line for line in said(tmp_path, text) if ".load = " in line] == lines
+
+
+def test_a_load_beyond_one_of_several_links_is_said_of_that(tmp_path):
+    path = tmp_path / "x.toml"
+    path.write_text(
+        '[links.home]\nrate = "50mbit"\n[links.core]\nrate = "10mbit"\n'
+        f'{WEB}"20mbit"\nroute = ["home", "core"]\n{WEB}"20mbit"\nroute = ["home"]\n'
+    )
+    assert [line for line in remarks(path) if ".load = " in line] == [
+        'traffic.0.load = "20mbit": 200 % of links.core.rate = 10 Mb/s, more than it carries'
+    ]
+
+
+def test_points_of_a_sweep_beyond_the_link_are_meant(tmp_path):
+    from aqmlab.sweep import plan, sweeps
+
+    path = tmp_path / "grid.toml"
+    path.write_text(
+        '[scenario]\nduration = "3s"\nlink.rate = "10mbit"\n[[scenario.traffic]]\nkind = "web"\nload = "9mbit"\n'
+        '[[grid]]\n[[grid.axis]]\nname = "load"\nkey = "traffic.0.load"\nvalues = ["9mbit", "10500kbit"]\n'
+    )
+    runs = sweeps.read(path).runs
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(plan._resolved({(0, point.name, seed): point for point, seed in runs})) == 2
