@@ -214,13 +214,7 @@ fn write_device_queue(limit: Limit) -> String {
 
 /// Reads rate or trace of one direction; `None` where neither is given.
 fn capacity(section: &Section<'_>, rate: &str, trace: &str) -> Result<Option<Capacity>, Error> {
-    let read = |entry: Entry<'_>| match entry.data() {
-        Data::Table(table) if table.contains_key("trace") => {
-            Err(entry.expected(format!("a rate such as 100mbit; that of a trace is {trace} = \"FILE\" in the link")))
-        }
-        _ => Ok((entry.rate()?, entry)),
-    };
-    let given = section.get(rate).map(read).transpose()?;
+    let given = section.get(rate).map(|entry| Ok::<_, Error>((constant(&entry, trace)?, entry))).transpose()?;
     let Some(entry) = section.get(trace) else {
         return Ok(given.map(|(rate, _)| Capacity { rate, trace: None }));
     };
@@ -235,6 +229,16 @@ fn capacity(section: &Section<'_>, rate: &str, trace: &str) -> Result<Option<Cap
         );
     }
     Ok(Some(Capacity { rate: mean, trace: Some((opportunities, kept::write(&file))) }))
+}
+
+/// Reads a constant rate; a trace has another key, `trace`.
+fn constant(entry: &Entry<'_>, trace: &str) -> Result<Rate, Error> {
+    match entry.data() {
+        Data::Table(table) if table.contains_key("trace") => {
+            Err(entry.expected(format!("a rate such as 100mbit; that of a trace is {trace} = \"FILE\" in the link")))
+        }
+        _ => entry.rate(),
+    }
 }
 
 /// Reads the lines of a file of opportunities.
