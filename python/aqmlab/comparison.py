@@ -48,6 +48,11 @@ class Column:
         self.subject = entry.subject or entry.name
         self.result = result
 
+    def __repr__(self) -> str:
+        """Name, runs and where they lie."""
+        reference = ", uncongested" if self.uncongested else ""
+        return f"<Column {self.name!r}{reference}: {len(self.result.runs)} run(s) in {self.result.folder}>"
+
     @property
     def label(self) -> str:
         """What it is called in tables and figures: one that does not count says so."""

@@ -269,3 +269,11 @@ def test_runs_are_condensed_beside_each_other(base, tmp_path, monkeypatch):
     for column, windows in zip(found.columns, anew, strict=True):
         assert [one.cdf.tolist() for one in column.windows] == [one.cdf.tolist() for one in windows]
         assert [one.measure("p99") for one in column.windows] == [one.measure("p99") for one in windows]
+
+
+def test_what_a_notebook_shows_of_a_comparison_says_what_it_is(base, tmp_path):
+    found = aqmlab.compare(base, "pi", "uncongested", reps=2, out=tmp_path / "out")
+    pi, reference = found.columns
+    assert repr(pi) == f"<Column 'pi': 2 run(s) in {pi.result.folder}>"
+    assert repr(reference) == f"<Column 'uncongested', uncongested: 2 run(s) in {reference.result.folder}>"
+    assert repr(pi.result.runs[0]) == f"<Run of seed 7 in {pi.result.runs[0].folder}>"

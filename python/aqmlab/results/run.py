@@ -64,6 +64,10 @@ class Run:
             if (folder / name).exists():
                 _readable(folder / name)
 
+    def __repr__(self) -> str:
+        """Seed and where it lies."""
+        return f"<Run of seed {self.seed} in {self.folder}>"
+
     @property
     def seed(self) -> int:
         """Seed of its random streams."""
