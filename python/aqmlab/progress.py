@@ -1,10 +1,14 @@
 """Who hears of the progress of runs: what is asked of them, and those that say nothing."""
 
+import contextlib
 import itertools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
+
+from aqmlab.errors import Misbehaved
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,25 @@ class Monitor(Protocol):
 
     def end(self, run: int) -> None:
         """Hears that a run has ended, well or not."""
+
+
+def cut(monitor: Monitor, run: int) -> None:
+    """Tells that a run was cut off and will not be done, who has a `cut` for it; to others it has ended."""
+    getattr(monitor, "cut", monitor.end)(run)
+
+
+@contextlib.contextmanager
+def told_of_the_end(monitor: Monitor, run: int) -> Iterator[None]:
+    """Tells how the run ends that is made meanwhile: by itself, or by a law's failure, or cut off by anything else."""
+    try:
+        yield
+    except Misbehaved:
+        monitor.end(run)
+        raise
+    except BaseException:
+        cut(monitor, run)
+        raise
+    monitor.end(run)
 
 
 class Silent:
@@ -137,6 +160,11 @@ class Both:
         for monitor, number in zip(self._each, self._numbers[run], strict=True):
             monitor.end(number)
 
+    def cut(self, run: int) -> None:
+        """Hears that a run was cut off."""
+        for monitor, number in zip(self._each, self._numbers[run], strict=True):
+            cut(monitor, number)
+
 
 class Foreseen:
     """A monitor who knows of runs before they are announced, as far as they were foreseen.
@@ -146,6 +174,7 @@ class Foreseen:
 
     def __init__(self, monitor: Monitor) -> None:
         self.share, self.begin, self.tick, self.end = monitor.share, monitor.begin, monitor.tick, monitor.end
+        self.cut = partial(cut, monitor)
         self.told = monitor
         self._runs, self._size = 0, NOTHING
         self._lock = threading.Lock()

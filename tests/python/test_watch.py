@@ -17,10 +17,10 @@ from aqmlab import cli, engine
 from aqmlab.bars import Bars
 from aqmlab.command import watch
 from aqmlab.errors import BadInput
-from aqmlab.progress import Silent, Size, Unseen
+from aqmlab.progress import Both, Foreseen, Silent, Size, Unseen, told_of_the_end
 from aqmlab.runs import noted
 from aqmlab.runs.progress_lines import with_lines
-from aqmlab.watch.seen import DRAWN, POINTS, Seen
+from aqmlab.watch.seen import DRAWN, POINTS, Run, Seen
 from aqmlab.watch.server import Watch
 from conftest import NATIVE, ROOT, hears_signals
 
@@ -117,6 +117,79 @@ def test_notes_say_what_goes_on_and_are_gone_afterwards(tmp_path, clock):
         ("RED", False, 1),
     ]
     assert noted.under_way() == [] and not path.exists()
+
+
+class Hears(Silent):
+    """Hears how runs end."""
+
+    def __init__(self):
+        self.ended, self.were_cut, self.begun = [], [], 0
+
+    def begin(self, label, size):
+        self.begun += 1
+        return self.begun
+
+    def end(self, run):
+        self.ended.append(run)
+
+    def cut(self, run):
+        self.were_cut.append(run)
+
+
+def test_runs_that_are_cut_off_are_not_done(tmp_path, clock):
+    heard = Hears()
+    with watch.followed(tmp_path / "demo", heard) as (monitor, _):
+        monitor.expect(3, SIZE)
+        (path,) = noted.of(tmp_path / "demo")
+        monitor.end(monitor.begin("PI", SIZE))
+        both = Both(Foreseen(monitor), Silent())
+        with pytest.raises(KeyboardInterrupt), told_of_the_end(both, both.begin("RED", SIZE)):
+            raise KeyboardInterrupt
+        seen = followed(path)
+    assert (seen.expected, seen.ended, heard.ended, heard.were_cut) == (3, 1, [1], [2])
+    told = {one["run"]: (one["over"], one["cut"]) for one in seen.news({})["runs"]}
+    assert told == {1: (True, False), 2: (True, True)} and not seen.is_stopped
+    seen.add({"kind": "over"})
+    assert seen.is_stopped and seen.news({})["stopped"]
+
+
+def test_how_far_runs_are_is_printed_for_a_program(tmp_path, clock, capsys):
+    with noted.noting(tmp_path / "demo", "aqmlab run") as notes:
+        notes.expect(2, SIZE)
+        run, other = notes.begin("PI", SIZE), notes.begin("RED", SIZE)
+        notes.tick(run, tick(1.0))
+        notes.end(other)
+        assert cli.invoke(["watch", str(tmp_path / "demo"), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        for flag in (["--open"], ["--port", "8000"]):
+            assert cli.invoke(["watch", "--json", *flag]) == 2
+            assert f"{flag[0]}: is of the page; expected --json without it" in capsys.readouterr().err
+    assert (found["expected"], found["ended"], found["over"], found["stopped"]) == (2, 1, False, False)
+    assert [(one["label"], one["duration_s"], one["over"], one["cut"]) for one in found["runs"]] == [
+        ("PI", 60.0, False, False),
+        ("RED", 60.0, True, False),
+    ]
+    assert found["runs"][0]["last"]["time_s"] == 1.0
+
+
+def test_runs_of_who_was_killed_are_not_done():
+    seen = Seen(expected=2, ended=0, is_over=True)
+    seen.runs[1] = Run("PI", 1.0)
+    assert seen.is_stopped
+    seen.runs[1].is_over, seen.ended = True, 2
+    assert not seen.is_stopped
+
+
+def test_who_looks_is_told_that_work_was_stopped(tmp_path, clock, monkeypatch):
+    """The page that a command has opened itself does not say after Ctrl-C that the runs may go on."""
+    closed = []
+    monkeypatch.setattr(watch, "shown", lambda page, _: None)
+    monkeypatch.setattr(Watch, "close", lambda page, close=Watch.close: (close(page), closed.append(page)))
+    with pytest.raises(KeyboardInterrupt), watch.followed(tmp_path / "demo", Silent(), opens=True) as (monitor, _):
+        monitor.expect(2, SIZE)
+        raise KeyboardInterrupt
+    (page,) = closed
+    assert page.seen.is_over and page.seen.is_stopped
 
 
 def test_notes_of_who_was_killed_are_of_nothing_under_way(tmp_path):
@@ -316,7 +389,11 @@ size = "20000b"
         assert view.locator("#which").input_value() == "1"
         run.send_signal(signal.SIGINT)
         assert run.wait(30) == 130
-        until(view, "document.getElementById('status').textContent.startsWith('Over')")
+        until(view, "document.getElementById('status').textContent.startsWith('Stopped: 0 of 1 ')")
+        # What was cut off is not said to be done, nor to go on.
+        assert view.evaluate("document.getElementById('all').value") == 0
+        assert "cut off at" in view.locator("#panels").inner_text() and view.locator("#lost").is_hidden()
+        assert int(view.locator("#rows td").first.inner_text()) < 100
         assert watching.wait(30) == 0 and complaints == []
         assert {url.removeprefix(address) for url in asked} == {"", "events"} | {
             u for u in asked if u.startswith("data:")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aqmlab import files
-from aqmlab.command.verbs import say
+from aqmlab.command.verbs import print_json, say
 from aqmlab.errors import BadInput
 
 if TYPE_CHECKING:
@@ -41,21 +41,32 @@ def watch(
     ] = None,
     port: Annotated[int, typer.Option(help="Of the page; by default one that is free.", min=0, max=65535)] = 0,
     opens: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print how far the runs are as one JSON object, and serve nothing.")
+    ] = False,
 ) -> None:
     """Serve a live page over results that are being made: queues, rates, percentiles.
 
     Of run, live, compare, sweep, study and evaluate, whoever started them on this machine as the same user. The page
     is for browsers of this machine alone. It ends with the runs, or by Ctrl-C, which does nothing to them.
     """
+    from aqmlab.watch import seen as seeing
     from aqmlab.watch.server import Watch
 
+    if as_json:
+        if opens or port:
+            raise BadInput(f"{'--open' if opens else '--port'}: is of the page; expected --json without it")
+        print_json(seeing.of_notes(_notes(folder)).as_dict())
+        return
     page = Watch(_notes(folder), port)
     try:
         shown(page, opens)
         # With a timeout, so that Ctrl-C is heard at once.
         while not page.over.wait(LOOK_S):
             pass
-        say("the runs are over")
+        seen = page.seen
+        said = f"the runs were stopped: {seen.ended} of {max(seen.expected, len(seen.runs))} are done"
+        say(said if seen.is_stopped else "the runs are over")
     except KeyboardInterrupt:
         say("no longer watched; the runs go on")
     finally:
@@ -112,6 +123,6 @@ def _served(notes: Notes) -> Iterator[None]:
     try:
         shown(page, True)
         yield
-        notes.over()
     finally:
+        notes.over()  # also where runs were cut off: who looks shall not take them for going on
         page.close()

@@ -19,7 +19,7 @@ from aqmlab.json_files import Json
 from aqmlab.laws import brought
 from aqmlab.live import plan, preflight, process
 from aqmlab.live.settings import Settings, settings
-from aqmlab.progress import View
+from aqmlab.progress import View, told_of_the_end
 from aqmlab.results import store
 from aqmlab.runs import runner
 from aqmlab.runs.bed import Bed
@@ -101,19 +101,18 @@ def _observed(job: Job, bed: Bed, place: Path, view: View, stop: threading.Event
         view.tick(run, {"wall_s": time.monotonic() - started, "bottleneck_packets": 0, **tick})
 
     try:
-        outcome = process.run(
-            process.arguments(place.absolute(), bed.is_virtual, bed.kernel),
-            place.absolute(),
-            stop,
-            heard,
-            is_virtual=bed.is_virtual,
-            said=view.hear if bed.command else None,
-            laws=brought.of(job.resolved.scenario),
-        )
+        with told_of_the_end(view, run):
+            outcome = process.run(
+                process.arguments(place.absolute(), bed.is_virtual, bed.kernel),
+                place.absolute(),
+                stop,
+                heard,
+                is_virtual=bed.is_virtual,
+                said=view.hear if bed.command else None,
+                laws=brought.of(job.resolved.scenario),
+            )
     except Misbehaved as error:
         raise Misbehaved(f"{job.label}: {error}") from None
-    finally:
-        view.end(run)
     return outcome, time.monotonic() - started
 
 

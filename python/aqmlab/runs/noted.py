@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from aqmlab import files
-from aqmlab.progress import Monitor, Size, View
+from aqmlab.progress import Monitor, Size, View, cut
 from aqmlab.runs.calibration import cache_folder
 
 EVERY_S = 0.25
@@ -189,6 +189,12 @@ class Notes:
             self._runs.pop(run, None)
             self._write({"kind": "end", "run": run})
 
+    def cut(self, run: int) -> None:
+        """Hears that a run was cut off."""
+        with self._lock:
+            self._runs.pop(run, None)
+            self._write({"kind": "end", "run": run, "cut": True})
+
     def _write(self, line: Mapping[str, Any]) -> None:
         if self._file is None:
             return
@@ -263,6 +269,11 @@ class Noted:
         """Hears that a run has ended."""
         self.heard.end(run)
         self._notes.end(self._numbers.pop(run))
+
+    def cut(self, run: int) -> None:
+        """Hears that a run was cut off."""
+        cut(self.heard, run)
+        self._notes.cut(self._numbers.pop(run))
 
 
 class NotedView(Noted):

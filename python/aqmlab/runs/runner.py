@@ -20,7 +20,7 @@ from aqmlab.engine import Load, Resolved, Tree
 from aqmlab.errors import Misbehaved
 from aqmlab.json_files import Json
 from aqmlab.laws import brought
-from aqmlab.progress import NOTHING, Monitor, Size, announce
+from aqmlab.progress import NOTHING, Monitor, Size, announce, told_of_the_end
 from aqmlab.results import store
 from aqmlab.runs import apart, memory
 from aqmlab.runs.bed import Bed
@@ -181,12 +181,11 @@ def observed(
         monitor.tick(run, tick)
 
     try:
-        make = apart.simulate if brought.runs_apart(resolved) else engine.simulate
-        summary = make(resolved, directory, progress)
+        with told_of_the_end(monitor, run):
+            make = apart.simulate if brought.runs_apart(resolved) else engine.simulate
+            summary = make(resolved, directory, progress)
     except Misbehaved as error:
         raise Misbehaved(f"{label}: {error}") from None
-    finally:
-        monitor.end(run)
     return summary, time.monotonic() - started
 
 

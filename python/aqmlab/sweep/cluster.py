@@ -25,7 +25,7 @@ from typing import Any
 from aqmlab import toml_text
 from aqmlab.engine import KeptFile
 from aqmlab.errors import AqmlabError, BadInput, CannotRun, Misbehaved
-from aqmlab.progress import Monitor
+from aqmlab.progress import Monitor, cut
 from aqmlab.scenario import with_files_called
 from aqmlab.sweep.cluster_worker import DIFFERS, LACKS, LEFT, TOPIC, Answer, Order, make, own_engine, take_file
 from aqmlab.sweep.condensed import Condensed
@@ -222,7 +222,8 @@ class _Session:
     def end(self) -> None:
         """Calls back what is under way; workers end it at its next report of progress."""
         for each in self.under_way.values():
-            self._stop_telling(each)
+            if each.run is not None:
+                cut(self.monitor, each.run)
         with contextlib.suppress(Exception):  # the scheduler may be gone, and calls everything back by itself then
             self.client.cancel([each.future for each in self.under_way.values()])
             self.client.unsubscribe_topic(TOPIC)

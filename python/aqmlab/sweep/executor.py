@@ -5,7 +5,7 @@ from functools import partial
 from typing import Protocol
 
 from aqmlab.errors import Misbehaved
-from aqmlab.progress import Monitor
+from aqmlab.progress import Monitor, told_of_the_end
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.plan import Task
 from aqmlab.sweep.work import do
@@ -38,12 +38,11 @@ class InProcess:
         for task in tasks:
             run = monitor.begin(task.label, task.size)
             try:
-                found = do(task, partial(monitor.tick, run))
+                with told_of_the_end(monitor, run):
+                    found = do(task, partial(monitor.tick, run))
             except Misbehaved as error:
                 if spare is None:
                     raise
                 spare(task, error)
                 continue
-            finally:
-                monitor.end(run)
             yield task, found

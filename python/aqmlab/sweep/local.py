@@ -22,7 +22,7 @@ from typing import Any
 
 from aqmlab import scratch
 from aqmlab.errors import AqmlabError, CannotRun, Misbehaved
-from aqmlab.progress import Monitor
+from aqmlab.progress import Monitor, cut
 from aqmlab.runs import memory, runner, starter
 from aqmlab.sweep.condensed import Condensed
 from aqmlab.sweep.executor import Spare
@@ -150,7 +150,7 @@ class _Pool:
             if worker not in staying:
                 worker.end()
             if worker.task is not None:
-                self.monitor.end(worker.run)
+                cut(self.monitor, worker.run)
         return staying
 
     def _staff(self) -> None:

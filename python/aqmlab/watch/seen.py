@@ -1,8 +1,13 @@
 """What has been seen of work under way, as its notes tell it, and what of that somebody has not been told yet."""
 
+import contextlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from aqmlab.errors import BadInput
 
 POINTS = 600
 """Points of a run that are kept at most; of more, every second goes."""
@@ -24,6 +29,8 @@ class Run:
     turn: int = 0
     """How often points were thinned: who was told some of an earlier turn is told all anew."""
     is_over: bool = False
+    is_cut: bool = False
+    """Whether it was cut off before its end."""
 
     def add(self, point: Mapping[str, Any]) -> None:
         """A point more."""
@@ -32,6 +39,19 @@ class Run:
         if len(self.points) > POINTS:
             self.points = self.points[::2]
             self.turn += 1
+
+
+def of_notes(path: Path) -> "Seen":
+    """What notes say by now; a line that is being written is left out."""
+    found = Seen()
+    try:
+        lines = path.read_bytes().split(b"\n")[:-1]
+    except OSError:
+        raise BadInput(f"{path}: is over already; expected runs under way") from None
+    for line in lines:
+        with contextlib.suppress(ValueError):  # a line cut short by a full disk
+            found.add(json.loads(line))
+    return found
 
 
 Told = dict[int, tuple[int, int, bool]]
@@ -46,6 +66,7 @@ class Seen:
     command: str = ""
     expected: int = 0
     ended: int = 0
+    """Runs that have ended by themselves."""
     is_over: bool = False
     runs: dict[int, Run] = field(default_factory=dict)
 
@@ -61,13 +82,35 @@ class Seen:
         elif kind == "tick" and run is not None:
             run.add({key: item for key, item in line.items() if key not in ("kind", "run")})
         elif kind == "end" and run is not None:
-            run.is_over = True
-            self.ended += 1
+            run.is_over, run.is_cut = True, bool(line.get("cut"))
+            self.ended += not run.is_cut
             over = [one for one in self.runs.values() if one.is_over and one.points]
             for one in over[:-DRAWN]:
                 one.points, one.turn = [], one.turn + 1
         elif kind == "over":
             self.is_over = True
+
+    def as_dict(self) -> dict[str, Any]:
+        """How far all is: of each run its last point."""
+        return {
+            **self.news({}),
+            "runs": [
+                {
+                    "label": run.label,
+                    "duration_s": run.duration_s,
+                    "over": run.is_over,
+                    "cut": run.is_cut,
+                    "last": dict(run.last),
+                }
+                for run in self.runs.values()
+            ],
+        }
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the work has ended before all runs were made."""
+        is_cut = any(run.is_cut or not run.is_over for run in self.runs.values())
+        return self.is_over and (is_cut or self.ended < self.expected)
 
     def news(self, told: Told) -> dict[str, Any]:
         """What somebody who was told so much has not heard; `told` is brought up to date."""
@@ -77,7 +120,7 @@ class Seen:
             if (turn, count, was_over) == (run.turn, len(run.points), run.is_over):
                 continue
             is_anew = turn != run.turn
-            news: dict[str, Any] = {"run": number, "over": run.is_over, "last": run.last}
+            news: dict[str, Any] = {"run": number, "over": run.is_over, "cut": run.is_cut, "last": run.last}
             news["points"] = run.points if is_anew else run.points[count:]
             if is_anew:
                 news |= {"anew": True, "label": run.label, "duration_s": run.duration_s}
@@ -89,5 +132,6 @@ class Seen:
             "expected": self.expected,
             "ended": self.ended,
             "over": self.is_over,
+            "stopped": self.is_stopped,
             "runs": runs,
         }
