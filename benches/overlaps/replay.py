@@ -78,7 +78,10 @@ def again(of: str, grids: Sequence[str] = (), changes: Mapping[str, Any] = NOTHI
             continue
         for case in one.get("cases", []):
             at = {**case["at"], "aqm": f"{name}-{disciplines.SCALED}" if "aqm" in case["at"] else name}
-            point = next(point for point in points(of) if point.grid == asked["grid"] and dict(point.at) == at)
+            there = {tuple(sorted(p.at.items())): p for p in points(of) if p.grid == asked["grid"]}
+            without = {**at, **{axis: value for axis, value in asked.get("without", {}).items() if axis in at}}
+            # Drop-tail stands without ECN beside the cases with it, too.
+            point = there.get(tuple(sorted(at.items()))) or there[tuple(sorted(without.items()))]
             n = case["goodput"]["n"]
             found = _measured(point.source.with_changes(changes).tree, asked, seeds[0], n)
             for number, now in found.items():
@@ -90,13 +93,13 @@ def again(of: str, grids: Sequence[str] = (), changes: Mapping[str, Any] = NOTHI
 
 def _measured(tree: Tree, asked: Mapping[str, Any], seed: int, runs: int) -> dict[str, float]:
     summaries = [one.summary for one in aqmlab.run(tree, seed=seed, reps=runs, jobs=1).runs]
-    goodput = asked.get("goodput", "tcp.forward_goodput_bps")
-    key = (
-        goodput["key"]
-        if isinstance(goodput, Mapping)
-        else {"throughput_bps": "forward.throughput_bps"}.get(goodput, goodput)
-    )
+    goodput = template.goodput_of(asked)
     link = f"links.{asked['link']}." if "link" in asked else ""
+    key = {
+        "goodput_bps": "tcp.forward_goodput_bps",
+        "throughput_bps": f"{link}forward.throughput_bps",
+        "summary": goodput.get("key", ""),
+    }[goodput["measure"]]
     return {
         "goodput": sum(_at(one, key) for one in summaries) / runs,
         "delay": sum(_at(one, f"{link}forward.queue_delay_mean_s") for one in summaries) / runs,

@@ -6,6 +6,7 @@ Exit codes: 1 where a run is not what it claims to be.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
@@ -33,6 +34,7 @@ from aqmlab.errors import BadInput
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from aqmlab.evaluation.template import Compared, Form
     from aqmlab.json_files import Json
 
 KINDS = ("goodput", "delay")
@@ -87,18 +89,15 @@ def evaluate(
     from aqmlab.evaluation import answers as answering
     from aqmlab.evaluation import controllers, disciplines, page
     from aqmlab.study import runs
-    from aqmlab.sweep import cluster
+    from aqmlab.sweep import cluster, failing
 
     either_fresh_or_resumed(fresh, resume)
-    if what.endswith(".toml") or Path(what).is_dir():
-        raise BadInput(
-            f"{what}: is no discipline; expected one, a law, or cc:CONTROLLER, for which there are scenarios already"
-        )
     others = _others(against)
     form: ModuleType = controllers if what.startswith(controllers.PREFIX) else disciplines
-    among = form.chosen(what, others)
+    among = _chosen(form, what, others)
     given = answering.read(answers, among[0].form)
     folder = out or Path("results") / (f"evaluate-{among[0].name}{'-quick' if quick else ''}{'-part' if only else ''}")
+    answering.together(folder, given, among[0].form)  # what stands there is to be understood before anything runs
     asked = form.study(folder, what, others, quick=quick, seeds=seeds, only=only or ())
     with (
         watched(as_json) as bars,
@@ -113,6 +112,7 @@ def evaluate(
             monitor=monitor,
             say=(lambda _: None) if as_json else say,
             write=page.writer(among, given),
+            spares=True,
         )
     if as_json:
         print_json(done.found)
@@ -122,8 +122,30 @@ def evaluate(
     failed = done.found["self_checks"]["failed"]
     for check in failed:
         complain(f"self-check failed: {check['run']}: {check['name']}: {check['detail']}", 1)
-    if failed:
+    lost = failing.of_laws(done.found["failed"], done.study.runs)
+    for line in lost:
+        complain(f"not made: {line}", 1)
+    if failed or lost:
         raise typer.Exit(1)
+
+
+def _chosen(form: ModuleType, what: str, others: Sequence[str] | None) -> list[Compared]:
+    """What is compared. A folder may be called as a discipline is: only what nobody knows is taken for a place."""
+    from aqmlab.tc import words
+
+    if not what.strip():
+        raise BadInput(f"{what!r}: is empty; expected a discipline, a law by its file, or cc:CONTROLLER")
+    is_place = what.endswith(".toml")
+    try:
+        if not is_place:
+            found: list[Compared] = form.chosen(what, others)
+            return found
+    except BadInput:
+        if not Path(what).is_dir() or what.split()[0] in words.kinds():
+            raise
+    raise BadInput(
+        f"{what}: is no discipline; expected one, a law, or cc:CONTROLLER, for which there are scenarios already"
+    )
 
 
 def _others(against: str | None) -> list[str] | None:
@@ -145,7 +167,7 @@ def show(out: Console, found: Json) -> None:
 
     evaluation = found["evaluation"]
     form, baseline = template.FORMS[evaluation["of"]], evaluation["against"][0]
-    label = evaluation["subject"]["label"]
+    label, name = evaluation["subject"]["label"], evaluation["subject"]["name"]
     table = tables.short_table(found["title"])
     table.add_column("section", no_wrap=True)
     for head in (
@@ -161,13 +183,12 @@ def show(out: Console, found: Json) -> None:
         if one["status"] != "run":
             table.add_row(one["section"], one["title"], Text(one["status"], style="yellow"), "", "", "")
             continue
-        first = one["shown"][0][form.kinds]
-        rows = {row["label"]: row for row in first}
+        rows = _rows(one["shown"], name, form)
         beside = one[form.beside]
         table.add_row(
             one["section"],
             one["title"],
-            _said(rows.get(label) or first[0]),
+            _said(rows.get(name)),
             _said(rows.get(baseline)),
             _counts(beside["delay"]),
             _counts(beside["goodput"]),
@@ -175,7 +196,7 @@ def show(out: Console, found: Json) -> None:
         )
     tables.show(out, table, names=2)
     for field in known.fields(found) if form is template.DISCIPLINES else []:
-        name, count = evaluation["subject"]["name"], len(field.standings)
+        count = len(field.standings)
         if not field.place(name):
             tables.sentence(out, f"{field.section}, {field.case}: no packet of it left the link, so it has no delay.")
             continue
@@ -195,6 +216,13 @@ def show(out: Console, found: Json) -> None:
         f"{found['runs']:,} runs, {found['runs_kept']:,} kept from before.",
         "dim",
     )
+
+
+def _rows(shown: Sequence[Json], name: str, form: Form) -> dict[str, Json]:
+    """What stands in the first case at the first rate in which something of that name was run, by the names of all."""
+    first = shown[0]["at"].get("rate")
+    cases = [{row["name"]: row for row in case[form.kinds]} for case in shown if case["at"].get("rate") == first]
+    return next((rows for rows in cases if name in rows), cases[0])
 
 
 def _said(row: Json | None) -> str:

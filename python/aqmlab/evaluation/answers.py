@@ -33,10 +33,22 @@ def questions(given: Mapping[str, str], form: Form = template.DISCIPLINES) -> li
     return [{**question, "answer": given.get(str(question["id"]))} for question in template.template(form)["question"]]
 
 
+def together(folder: Path, given: Mapping[str, str], form: Form = template.DISCIPLINES) -> dict[str, str]:
+    """The answers that were given, and those that somebody has filled in in the folder."""
+    path = folder / FILE
+    return {**(read(path, form) if path.is_file() else {}), **given}
+
+
 def write(folder: Path, given: Mapping[str, str], form: Form = template.DISCIPLINES) -> None:
-    """Puts the questions into a folder as a file that can be filled in, with the answers that there are."""
+    """Puts the questions into a folder as a file that can be filled in, with the answers that there are.
+
+    A file that has just these is left as it is.
+    """
+    path = folder / FILE
+    if path.is_file() and read(path, form) == given:
+        return
     rows = []
     for question in template.template(form)["question"]:
         said = toml_text.value(given.get(str(question["id"]), ""))
         rows.append(f"# {question['section']}: {question['asks']}\n{question['id']} = {said}\n")
-    store.write_text(folder / FILE, "\n".join(rows))
+    store.write_text(path, "\n".join(rows))

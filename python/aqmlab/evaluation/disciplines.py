@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from aqmlab import engine, scenario, toml_text
+from aqmlab import engine, scenario, toml_text, units
 from aqmlab.engine import disciplines
 from aqmlab.errors import BadInput
 from aqmlab.evaluation import template
 from aqmlab.evaluation.template import Compared, Form
 from aqmlab.json_files import Json
 from aqmlab.laws import brought, forms
+from aqmlab.shaping import SHAPER
 from aqmlab.tc import words
 
 AGAINST = ("codel", "fq_codel")
@@ -33,8 +34,10 @@ SCALED = "scaled"
 """What is added to the name of a discipline that is set for the round trips of a grid."""
 OWN, TWICE = "own", "twice"
 """What may stand at a link of a grid with several, beside drop-tail and another scheme."""
+OTHER = "other"
+"""Another scheme, the same whatever it stands beside."""
 OTHERS = ("codel", "pie")
-"""The other scheme: the first of these that is not the discipline itself."""
+"""The other scheme: the first of these that is not what is evaluated."""
 _OWN = ("rates", "buffer", "links", "with", "ecn", "marks")
 
 
@@ -52,8 +55,13 @@ class Discipline(Compared):
 
     @property
     def marks(self) -> bool:
-        """Whether it can mark instead of dropping."""
-        return bool(self.row["marks"])
+        """Whether it can mark instead of dropping, and nobody said that it does not."""
+        return bool(self.row["marks"]) and self.qdisc.get("ecn") is not False
+
+    @property
+    def unmarked(self) -> str:
+        """What is to be said where it cannot be compared with ECN."""
+        return "" if self.marks else f"{self.label} does not mark, and is run without ECN alone."
 
     @property
     def target(self) -> tuple[str, str] | None:
@@ -72,13 +80,27 @@ class Discipline(Compared):
         number, unit = re.fullmatch(r"([\d.]+)([a-z]+)", value).groups()  # type: ignore[union-attr]
         changed = f"{factor * float(number):.15g}{unit}"
         name = f"{self.name}-{scenario.slug(said)}"
-        return Discipline(name, f"{self.label}, {key} {changed}", {**self.qdisc, key: changed})
+        return Discipline(name, f"{self._label_without(key)}, {key} {changed}", {**self.qdisc, key: changed})
+
+    @property
+    def with_own_reference(self) -> "Discipline":
+        """The same, with its reference in the label."""
+        if self.target is None:
+            return self
+        key, value = self.target
+        return Discipline(self.name, f"{self._label_without(key)}, {key} {value}", self.qdisc)
+
+    def _label_without(self, key: str) -> str:
+        """Its words without a parameter, which is said behind them: two values would contradict each other."""
+        said = self.label.split()
+        at = said.index(key) if key in said else len(said)
+        return " ".join([*said[:at], *said[at + 2 :]])
 
     @property
     def scaled(self) -> "Discipline | None":
         """The same as its authors set it for a data centre, if they say and nobody else has said."""
         for rule in template.template()["scaling"]:
-            if self.qdisc["kind"] in rule["kinds"] and not rule["set"].keys() & self.qdisc.keys():
+            if self.qdisc["kind"] in rule["kinds"] and not {*rule["set"], *rule.get("unless", ())} & self.qdisc.keys():
                 said = " ".join(f"{key} {value}" for key, value in rule["set"].items())
                 return Discipline(f"{self.name}-{SCALED}", f"{self.label} {said}", {**self.qdisc, **rule["set"]})
         return None
@@ -107,8 +129,18 @@ def _check(said: str, qdisc: Json) -> None:
         engine.resolve(toml_text.dumps({"link": {"rate": FAST, "qdisc": qdisc}, "traffic": [{"kind": "bulk"}]}), said)
     except BadInput as error:
         found = re.search(r"link\.qdisc\.(\w+)( = .*)", str(error))
-        if found is not None and found[1] in qdisc:
+        if found is not None and (found[1] in qdisc or "(the default)" in found[2]):
             raise BadInput(f"{said!r}: {found[1]}{found[2]}") from None
+    slowest = min((rate["set"]["link.rate"] for rate in template.template()["rates"].values()), key=_bps)
+    if SHAPER in qdisc and _bps(qdisc[SHAPER]) > _bps(slowest):
+        raise BadInput(
+            f"{said!r}: {SHAPER} {qdisc[SHAPER]} exceeds {slowest}, a link of the scenarios, where it would never "
+            f"shape; expected at most {slowest}, or words without it"
+        )
+
+
+def _bps(rate: object) -> float:
+    return units.rate_bps(rate, SHAPER)
 
 
 def chosen(subject: str, against: Sequence[str] | None) -> list[Discipline]:
@@ -122,6 +154,12 @@ def chosen(subject: str, against: Sequence[str] | None) -> list[Discipline]:
     found = [first, Discipline(BASELINE, BASELINE, {"kind": "pfifo"}), *beside]
     for one, other in itertools.combinations(found, 2):
         if one.name == other.name:
+            files = [item.qdisc["law"] for item in (one, other) if "law" in item.qdisc]
+            if len(set(files)) == 2:
+                raise BadInput(
+                    f"--against {other.label!r}: is there twice, of {files[0]} and of {files[1]}; expected laws of "
+                    "different names, which are those of their classes"
+                )
             raise BadInput(f"--against {other.label!r}: is there twice; expected different disciplines")
     return found
 
@@ -136,8 +174,9 @@ def _grid(table: Json, rates: Mapping[str, Json], among: Sequence[Discipline]) -
     given = own.get("buffer", {name: rates[name]["buffer"] for name in names} or rates["peering"]["buffer"])
     buffers: dict[str, str] = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names or [""], str(given))
     if "links" in own:
-        cells = _over_links(own["links"], buffers[""], run)
-        table["skip"] = _without_reference(own["links"], run)
+        other = _other(run[0])
+        cells = _over_links(own["links"], buffers[""], run, other)
+        table["skip"] = [*_without_reference(own["links"], run), *_beside_itself(own["links"], run, other)]
         of_aqm: list[Json] = [{"name": one.name, "label": one.label} for one in run]
     else:
         cells = _limits(buffers, run)
@@ -171,13 +210,15 @@ def _limits(buffers: Mapping[str, str], run: Sequence[Discipline]) -> list[Json]
     ]
 
 
-def _over_links(at: Mapping[str, Mapping[str, str]], limit: str, run: Sequence[Discipline]) -> list[Json]:
+def _over_links(
+    at: Mapping[str, Mapping[str, str]], limit: str, run: Sequence[Discipline], other: Discipline
+) -> list[Json]:
     """Each discipline, or what goes with it, at the links that a place names."""
     cells = []
     for one in run:
-        stands = {OWN: one, TWICE: one.with_reference(2.0, TWICE), "other": _other(one)}
+        stands = {OWN: one, TWICE: one.with_reference(2.0, TWICE), OTHER: other}
         for place, links in at.items():
-            if TWICE in links.values() and not _has_reference(one):
+            if (TWICE in links.values() and not _has_reference(one)) or (OTHER in links.values() and _is(one, other)):
                 continue
             queues = {name: stands[what].qdisc for name, what in links.items()}
             found = {name: {"qdisc": {**qdisc, "limit": qdisc.get("limit", limit)}} for name, qdisc in queues.items()}
@@ -190,15 +231,26 @@ def _has_reference(one: Discipline) -> bool:
     return one.name == BASELINE or one.target is not None
 
 
-def _other(one: Discipline) -> Discipline:
-    """Another scheme than a discipline's own."""
-    return discipline(next(kind for kind in OTHERS if kind != one.qdisc["kind"]))
+def _other(subject: Discipline) -> Discipline:
+    """Another scheme than what is evaluated; all that are compared stand beside this one."""
+    return discipline(next(kind for kind in OTHERS if kind != subject.qdisc["kind"]))
+
+
+def _is(one: Discipline, other: Discipline) -> bool:
+    return bool(one.qdisc["kind"] == other.qdisc["kind"])
 
 
 def _without_reference(at: Mapping[str, Mapping[str, str]], run: Sequence[Discipline]) -> list[Json]:
     """Places with another reference for disciplines that have none."""
     names = [one.name for one in run if not _has_reference(one)]
     places = [place for place, links in at.items() if TWICE in links.values()]
+    return [{"aqm": names, "at": places}] if names and places else []
+
+
+def _beside_itself(at: Mapping[str, Mapping[str, str]], run: Sequence[Discipline], other: Discipline) -> list[Json]:
+    """Places with another scheme for disciplines that are this scheme."""
+    names = [one.name for one in run if _is(one, other)]
+    places = [place for place, links in at.items() if OTHER in links.values()]
     return [{"aqm": names, "at": places}] if names and places else []
 
 
@@ -209,8 +261,7 @@ def _run(beside: str | None, among: Sequence[Discipline]) -> Iterator[Discipline
         case "settings":
             if subject.target is None:
                 return
-            key, value = subject.target
-            yield Discipline(subject.name, f"{subject.label}, {key} {value}", subject.qdisc)
+            yield subject.with_own_reference
             for factor, said in FACTORS:
                 yield subject.with_reference(factor, said)
             yield among[1]
@@ -218,9 +269,10 @@ def _run(beside: str | None, among: Sequence[Discipline]) -> Iterator[Discipline
             kind = f"{forms.FAIR}{subject.qdisc['kind']}"
             if kind not in {row["name"] for row in _registered()}:
                 return
-            rest = subject.label.split()[1:]
+            label = f"{forms.FAIR}{subject.label}"
             yield subject
-            yield discipline(" ".join([kind, *rest]))
+            # Its words are not read again: tc's of RED stand for lengths that only RED's own row works out.
+            yield Discipline(scenario.slug(label), label, {**subject.qdisc, "kind": kind})
             yield among[1]
         case "scaling":
             yield from among

@@ -26,6 +26,8 @@ AMONG = ("5-1-1", "6-2", "8-2-2-to-8-2-4", "9-1")
 KINDS = ("goodput", "delay")
 PART = ("version", "engine", "date", "command", "digest", "runs", "cpu_h")
 """What is kept of an evaluation beside its subject, its profile and its numbers."""
+BESIDE = ("beside_drop_tail", "beside_without")
+"""The counts of a requirement."""
 ALIKE = ("name", "seeds", "set")
 """What the profiles of evaluations have in common whose numbers stand side by side; what they say is of each."""
 
@@ -104,7 +106,8 @@ def baseline(found: Json) -> Json:
     facts = {key: found[key] for key in ("version", "engine", "date", "profile")}
     kept = [_kept(one, BASELINE) for one in found["evaluation"]["requirements"]]
     for one in kept:
-        one.pop("beside_drop_tail", None)
+        for key in BESIDE:
+            one.pop(key, None)
     subject = {"name": BASELINE, "label": BASELINE, "parameters": []}
     return {**facts, "subject": subject, "requirements": kept}
 
@@ -144,7 +147,8 @@ def _kept(one: Json, name: str) -> Json:
             numbers = {kind: _bare(row[kind]) for kind in KINDS}
             cases.append({"at": {**case["at"], **also}, "label": label, **numbers})
     whole = {} if one.get("is_whole", True) else {"is_whole": False}
-    return {**kept, **whole, "cases": cases, "beside_drop_tail": one["beside_drop_tail"]}
+    beside = {key: one[key] for key in BESIDE if key in one}
+    return {**kept, **whole, "cases": cases, **beside}
 
 
 def _bare(number: Json) -> Json:
@@ -161,7 +165,7 @@ def fields(found: Json) -> list[Field]:
     """A discipline that was evaluated among those that come along, in the first case of each of `AMONG`.
 
     What it was held against stands there with its numbers of this evaluation, as they may have settings of their own.
-    Requirements that were not run are left out.
+    Requirements that were not run with it are left out.
     """
     requirements = {one["id"]: one for one in found["evaluation"]["requirements"]}
     subject = found["evaluation"]["subject"]["name"]
@@ -170,7 +174,9 @@ def fields(found: Json) -> list[Field]:
         one = requirements.get(template.id_of(asked), {})
         if one.get("id") not in AMONG or one["status"] != outcome.RUN:
             continue
-        case = one["shown"][0]
+        shown = (case for case in one["shown"] if any(row["name"] == subject for row in case["disciplines"]))
+        if (case := next(shown, None)) is None:
+            continue
         here = {
             row["label"]: Standing(row["name"], row["label"], row["goodput"], row["delay"])
             for row in case["disciplines"]

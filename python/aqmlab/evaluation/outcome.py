@@ -7,7 +7,7 @@ where they did not; each is less or more if its 95 % interval says so, else unde
 
 import fnmatch
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,46 +24,99 @@ from aqmlab.study.cells import Cell, Cells
 from aqmlab.study.definition import Study
 from aqmlab.study.measured import Asked, asked_of
 
-RUN, NOT_RUN, MISSING, NOTHING = "run", "not run", "not there", "nothing to vary"
-"""What became of a requirement: `nothing to vary` where the discipline has no such setting, or no such scheduler."""
+RUN, NOT_RUN, MISSING, NOTHING, FAILED = "run", "not run", "not there", "nothing to vary", "failed"
+"""What became of a requirement: `nothing to vary` where the discipline has no such setting, or no such scheduler;
+`failed` where a law broke its promises in every case."""
+TITLE = "title"
+"""What counts beside another value of an axis are called; the other keys of `without` are axes."""
 LESS, MORE, UNDECIDED = "less", "more", "undecided"
 
 
-def requirements(study: Study, cells: Cells, among: Sequence[Compared]) -> list[Json]:
-    """All that the RFC asks to be run, in its order."""
-    return [_requirement(one, study, cells, among) for one in template.template(among[0].form)["requirement"]]
+def requirements(
+    study: Study, cells: Cells, among: Sequence[Compared], failed: Collection[str] = frozenset()
+) -> list[Json]:
+    """All that the RFC asks to be run, in its order; `failed` are grids in which a law broke its promises."""
+    return [_requirement(one, study, cells, among, failed) for one in template.template(among[0].form)["requirement"]]
 
 
-def _requirement(asked: Mapping[str, Any], study: Study, cells: Cells, among: Sequence[Compared]) -> Json:
+def _requirement(
+    asked: Mapping[str, Any], study: Study, cells: Cells, among: Sequence[Compared], failed: Collection[str]
+) -> Json:
     facts: Json = {key: asked.get(key, "") for key in ("section", "title", "asks", "remark", "missing")}
     grid = str(asked.get("grid", ""))
     known = {point.grid for point in study.everything}
     there = [cell for cell in cells if cell.grid == grid]
     if not there:
-        status = MISSING if not grid else NOTHING if grid not in known else NOT_RUN
+        status = MISSING if not grid else NOTHING if grid not in known else FAILED if grid in failed else NOT_RUN
         return {**facts, "id": template.id_of(asked), "status": status, "grid": grid or None}
     goodput, delay = (asked_of(one, grid)[0] for one in (template.goodput_of(asked), template.delay_of(asked)))
     also = _also(asked, grid)
     numbers = {"goodput": goodput, "delay": delay, **({"also": also} if also else {})}
-    pairs = _pairs(among, there)
+    pairs, form = _pairs(among, there), among[0].form
+    without = {key: value for key, value in asked.get("without", {}).items() if key != TITLE}
+    is_without = f" {among[0].unmarked}" if without else ""
     title = next(one.title for one in study.grids if one.name == grid)
     return {
         **facts,
+        "remark": f"{facts['remark']}{is_without}".strip(),
         "id": template.id_of(asked),
         "status": RUN,
         "grid": grid,
+        "has_failed": grid in failed,
         "what_was_run": title,
         "is_again": bool(asked.get("is_again", False)),
         "is_whole": len(there) == sum(point.grid == grid for point in study.everything),
         "command": replace(study, only=_alone(study, grid)).command,
-        "shown": _shown(there, asked.get("shown", {}), numbers, among[0].form),
-        among[0].form.beside: {
+        "shown": _cases(there, asked.get("shown", {}), without, numbers, among),
+        form.beside: {
             "cases": len(pairs),
             **{kind: _counted(one, pairs) for kind, one in numbers.items()},
             "goodput_is": goodput.title,
             **({"also_is": also.title} if also else {}),
         },
+        **({"beside_without": _beside_without(asked, among[0], there, without, numbers)} if without else {}),
     }
+
+
+def _cases(
+    cells: Sequence[Cell],
+    case: Mapping[str, str],
+    without: Mapping[str, str],
+    numbers: Mapping[str, Asked],
+    among: Sequence[Compared],
+) -> list[Json]:
+    """The chosen case at each rate, and beside each the same without what it has, where a requirement has such.
+
+    The baseline stands without it in both.
+    """
+    form, baseline = among[0].form, among[1].name
+    found = _shown(cells, case, numbers, form)
+    if not without:
+        return found
+    others = [one for one in _shown(cells, {**case, **without}, numbers, form) if one not in found]
+    for one in found:
+        twin = next((other for other in others if other["at"] == {**one["at"], **without}), None)
+        rows = [] if twin is None else [row for row in twin[form.kinds] if row["name"] == baseline]
+        if not any(row["name"] == baseline for row in one[form.kinds]):
+            one[form.kinds] += rows
+    rates = [one["at"].get("rate") for one in (*found, *others)]
+    return sorted((*found, *others), key=lambda one: rates.index(one["at"].get("rate")))
+
+
+def _beside_without(
+    asked: Mapping[str, Any],
+    subject: Compared,
+    cells: Sequence[Cell],
+    without: Mapping[str, str],
+    numbers: Mapping[str, Asked],
+) -> Json:
+    """How often what is evaluated has less or more with something than without it."""
+    own = [(_place(cell, subject.form), cell) for cell in cells if cell.at[subject.form.axis] == subject.name]
+    pairs = [
+        (cell, other) for place, cell in own for there, other in own if there == {**place, **without} and there != place
+    ]
+    counted = {kind: _counted(one, pairs) for kind, one in numbers.items()}
+    return {"title": asked["without"][TITLE], "cases": len(pairs), **counted}
 
 
 def _alone(study: Study, grid: str) -> tuple[str, ...]:

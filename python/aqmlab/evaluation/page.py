@@ -19,21 +19,26 @@ from aqmlab.study.definition import Study
 from aqmlab.study.figures.curves import hue_of, hues_of
 from aqmlab.study.page import PAGE
 from aqmlab.study.templates import environment
+from aqmlab.sweep import failing
 
 
 def writer(
-    among: Sequence[Compared], given: Mapping[str, str]
+    among: Sequence[Compared], said: Mapping[str, str]
 ) -> Callable[[Json, Study, Cells, Path, Sequence[Agreement]], Path]:
-    """What writes the page, and adds to `study.json` what was evaluated and what came out."""
+    """What writes the page, and adds to `study.json` what was evaluated and what came out.
+
+    Answers are those that were `said`, and those that stand in the folder by then.
+    """
     form = among[0].form
 
     def write(found: Json, study: Study, cells: Cells, folder: Path, _: Sequence[Agreement]) -> Path:
+        given = answers.together(folder, said, form)
         found["evaluation"] = {
             "of": form.kinds,
             "rfc": form.rfc,
             "subject": {"name": among[0].name, "label": among[0].label, "parameters": _parameters(cells, among[0])},
             "against": [one.label for one in among[1:]],
-            "requirements": outcome.requirements(study, cells, among),
+            "requirements": outcome.requirements(study, cells, among, {one["grid"] for one in found["failed"]}),
             "questions": answers.questions(given, form),
         }
         fields = known.fields(found) if form is DISCIPLINES else []
@@ -51,6 +56,7 @@ def writer(
             {
                 "facts": one,
                 "beside": one.get(form.beside),
+                "without": one.get("beside_without"),
                 "cases": [_in_columns(case, among) for case in one.get("shown", [])],
                 "drawn": drawn.get(figures.name_of({"id": one["id"]})),
                 "table": made.get(tables.name_of({"id": one["id"]})),
@@ -66,6 +72,7 @@ def writer(
                 form=form,
                 shown=shown,
                 quick=study.profile.says,
+                failures=failing.of_laws(found["failed"], study.runs),
                 fields=fields,
                 rows=together.rows(fields),
                 every=drawn.get(every.name) if every else None,

@@ -61,6 +61,11 @@ class Compared:
     label: str
     form: ClassVar[Form]
 
+    @property
+    def unmarked(self) -> str:
+        """What is to be said where it cannot be compared with ECN; nothing where it can."""
+        return ""
+
 
 @cache
 def template(form: Form = DISCIPLINES) -> Json:
@@ -122,7 +127,8 @@ def filled(subject: Compared, fill: Callable[[Json, Mapping[str, Json]], Json | 
         **tree,
         "id": f"{tree['id']}-{subject.name}",
         "title": f"{subject.label} after {form.rfc}",
-        "grid": list(grids.values()),
+        # Words may say a default, or what another grid asks for: the grids are ours, and nobody could leave a run out.
+        "grid": [{**grid, "same": True} for grid in grids.values()],
         "figure": [_figure(one, grids[one["grid"]], form) for one in shown if not one.get("is_again")],
         "table": [_table(one) for one in shown],
     }

@@ -16,7 +16,7 @@ from aqmlab import sweep as sweeps
 from aqmlab.agreement.agreements import Agreement
 from aqmlab.bounds import check_plan
 from aqmlab.claims import asked
-from aqmlab.errors import BadInput, Interrupted
+from aqmlab.errors import BadInput, Interrupted, Misbehaved
 from aqmlab.json_files import Json
 from aqmlab.laws import brought
 from aqmlab.progress import Foreseen, Monitor, Silent, View, clock_text
@@ -79,6 +79,8 @@ class _Made:
     """Keys of what was kept from before."""
     anew: set[str]
     """Keys of what had to be made, what lay there and could not be read among them."""
+    failed: dict[str, str]
+    """Keys of runs in which a law has broken its promises, and what it did."""
 
     def load(self, key: str) -> Condensed:
         return self.kept.load(key)
@@ -97,13 +99,15 @@ def run(
     view: View | None = None,
     say: Callable[[str], None] = lambda _: None,
     write: Write = page.write,
+    spares: bool = False,
 ) -> list[Finished]:
     """Runs studies, each into its folder; `fresh` leaves what is kept of earlier runs unread.
 
     All their runs are one plan under one monitor; an `executor` makes them elsewhere than in processes on this machine.
     `say` hears in a line each how many there are. `witnesses` ("live", "virtual") look at the comparison that a study
     has for them, before `view`. `write` makes the page of each, and may add to what is found. `allow_code` runs the
-    code that the studies name, in this call alone.
+    code that the studies name, in this call alone. With `spares` a law that breaks its promises ends none but its own
+    runs: their points are left out, and `failed` of what was found says which they are.
 
     Raises `BadInput` if an argument is wrong, and `Interrupted` after Ctrl-C.
     """
@@ -137,7 +141,7 @@ def run(
             folder.mkdir(parents=True, exist_ok=True)
             locks.enter_context(store.alone(folder))
             outcome.begin(folder, study)
-        made = _make(planned, jobs, fresh, executor, heard, kept, say)
+        made = _make(planned, jobs, fresh, executor, heard, kept, say, spares)
         wall_s = time.monotonic() - started
         with _interruptible("stopped; all runs are finished", kept, fresh):
             return [
@@ -176,10 +180,11 @@ def _make(
     monitor: Foreseen,
     kept: Kept,
     say: Callable[[str], None],
+    spares: bool,
 ) -> _Made:
     """Makes what is not kept, and writes rows as runs finish."""
     tasks = {task.key: task for one in planned for _, task in one.tasks}
-    made = _Made(kept, set() if fresh else {key for key in tasks if kept.has(key)}, set())
+    made = _Made(kept, set() if fresh else {key for key in tasks if kept.has(key)}, set(), {})
     for one in planned:
         say(_announcement(one, planned, made.before))
     tables = {one.folder: Table(one.folder / FILE) for one in planned}
@@ -188,9 +193,24 @@ def _make(
         for point, task in one.tasks:
             where.setdefault(task.key, []).append((one.folder, point, task))
     done = 0
+    first: list[Misbehaved] = []
+
+    def spare(task: Task, error: Misbehaved) -> None:
+        made.failed[task.key] = str(error).replace(f"{task.name}: ", "", 1)
+        first.append(error)
+
     try:
         wanted = list(tasks.values())
-        runs = sweeps.run(wanted, jobs=jobs, monitor=monitor, kept=kept, fresh=fresh, executor=executor, made=made.anew)
+        runs = sweeps.run(
+            wanted,
+            jobs=jobs,
+            monitor=monitor,
+            kept=kept,
+            fresh=fresh,
+            executor=executor,
+            made=made.anew,
+            spare=spare if spares else None,
+        )
         with contextlib.closing(runs):
             for key, condensed in runs:
                 for folder, point, task in where[key]:
@@ -201,13 +221,15 @@ def _make(
     finally:
         for table in tables.values():
             table.write()
+    if any(one.keys <= made.failed.keys() for one in planned):
+        raise first[0]
     return made
 
 
 def _effort(one: _Planned, planned: Sequence[_Planned], made: _Made, wall_s: float) -> Effort:
     shared = {other.study.id: len(one.keys & other.keys) for other in planned if other is not one}
     return Effort(
-        runs=len(one.keys),
+        runs=len(one.keys - made.failed.keys()),
         kept=len(one.keys - made.anew),
         shared={name: count for name, count in shared.items() if count},
         wall_s=wall_s,
@@ -249,15 +271,24 @@ def _announcement(one: _Planned, planned: Sequence[_Planned], there: set[str]) -
 def _finish(one: _Planned, made: _Made, effort: Effort, agreements: Sequence[Agreement], write: Write) -> Finished:
     """Reads the runs of a study back, asks the claims, draws, writes."""
     study = one.study
-    loaded = {key: made.load(key) for key in one.keys}
+    loaded = {key: made.load(key) for key in one.keys - made.failed.keys()}
+    lost = [(point, task) for point, task in one.tasks if task.key in made.failed]
+    without = {point.name for point, _ in lost}  # fewer runs would not stand beside as many of others
     of_point: dict[str, list[Condensed]] = {}
     for point, task in one.tasks:
+        if point.name in without:
+            continue
         of_point.setdefault(point.name, []).append(loaded[task.key].as_asked(task.calibrations, task.is_reference))
-    cells = Cells(study.everything, [Cell(point, of_point[point.name]) for point in study.points])
+    cells = Cells(study.everything, [Cell(p, of_point[p.name]) for p in study.points if p.name in of_point])
     claims = [asked.ask(text.in_profile(study.profile.name), cells.by_name) for text in study.claims]
     if study.profile.name != FULL and not study.changes:
         claims = found.at_full_scale(study.folder, claims, None if study.bed is None else study.bed.name)
     facts = outcome.of_study(study, cells, claims, effort)
+    facts["complete"] = not lost
+    facts["failed"] = [
+        {"grid": point.grid, "point": point.name, "seed": task.seed, "message": made.failed[task.key]}
+        for point, task in lost
+    ]
     facts["agreements"] = [item.as_dict() for item in agreements]
     for name in DRAWN:  # what is not drawn any more shall not stay
         shutil.rmtree(one.folder / name, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from aqmlab.sweep.grid import Point
@@ -37,9 +38,13 @@ def not_made(found: Finished) -> list[str]:
 
     What differs by its numbers alone, as by the time at which it happened, is one thing, in the words of the first run.
     """
-    every: list[Row] = [{"grid": point.grid, "point": point.name, "seed": seed} for point, seed in found.sweep.runs]
-    each = [({"grid": one.grid, "point": one.point, "seed": one.seed}, one.message) for one in found.failed]
-    return _by_kind(each, every, found.sweep.points)
+    return of_laws([asdict(one) for one in found.failed], found.sweep.runs)
+
+
+def of_laws(failed: Sequence[Row], runs: Sequence[tuple[Point, int]]) -> list[str]:
+    """The same of runs by `grid`, `point` and `seed`, each with its `message`, among all that were asked for."""
+    every: list[Row] = [{"grid": point.grid, "point": point.name, "seed": seed} for point, seed in runs]
+    return _by_kind([(one, one["message"]) for one in failed], every, list({p.name: p for p, _ in runs}.values()))
 
 
 def findings(rows: Sequence[Row], asked: Sequence[Point]) -> list[str]:
