@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 
 from oracle.altq import DIGITS, AltqRed
 from oracle.frame import Discipline, Law, Packet, Signal, Uniform, chance
@@ -59,6 +60,18 @@ def computed(defaults: Mapping[str, Written], given: Mapping[str, Written]) -> d
     }
 
 
+def idle_table(wq: float, mean_packet: int, rate_bps: int) -> tuple[list[int], int]:
+    """Stab and Scell_log as tc makes them, in its ticks of 64 ns (tc_red_eval_idle_damping)."""
+    ticks_per_packet = math.ceil(Fraction(8 * mean_packet * 10**9, 64 * rate_bps))
+    per_tick = -math.log1p(-wq) / ticks_per_packet if wq < 1.0 else math.inf
+    scell_log = 0
+    # The last cell has to begin before 2^64 us.
+    while 31 / per_tick >= 512 * 2**scell_log and scell_log < 56:
+        scell_log += 1
+    entries = [int(min(31.0, cell * 2**scell_log * per_tick)) for cell in range(1, 255)]
+    return [0, *entries, 31], scell_log
+
+
 class Red(Law):
     """The law."""
 
@@ -80,6 +93,7 @@ class Red(Law):
         self.mark_p = parameters.number("mark_p")
         self.rate_bps = rate_bps
         self.uniform = uniform
+        self.stab, self.scell_log = idle_table(self.wq, self.mean_packet, rate_bps)
 
         self.avg = 0.0
         self.idle_since_ns: int | None = 0
@@ -165,8 +179,20 @@ class Red(Law):
         """The average after an idle time: (1 - w_q)^m, with m the packets that could have been sent."""
         if self.altq is not None:
             return self.altq.idle(idle_since_ns, now_ns) / (1 << (self.altq.wshift + DIGITS))
+        if self.dialect == "linux":
+            return self.decayed_as_linux((now_ns - idle_since_ns) // 1000)
         slots = (now_ns - idle_since_ns) * self.rate_bps / (8 * self.mean_packet * 1e9)
         return self.avg * math.pow(1.0 - self.wq, slots)
+
+    def decayed_as_linux(self, us: int) -> float:
+        """red_calc_qavg_from_idle_time: a shift by an entry of the table; while that is 0, down to half in a line."""
+        us = min(us, 255 << self.scell_log)
+        shift = self.stab[us >> self.scell_log]
+        if shift == 0:
+            taken = self.avg * us / 2**self.scell_log
+            return self.avg - taken if taken < self.avg / 2.0 else self.avg / 2.0
+        # A shift by 31 bits leaves nothing of any average that the kernel has.
+        return math.ldexp(self.avg, -shift) if shift < 31 else 0.0
 
     # ---- the probability ----
 

@@ -1,5 +1,6 @@
 //! The average queue of RED and its kin is an exponentially weighted mean over arrivals. While the link is idle it
-//! decays as if arrivals had found the queue empty (Floyd and Jacobson 1993, §4 and §11).
+//! decays as if arrivals had found the queue empty (Floyd and Jacobson 1993, §4 and §11); in Linux by
+//! [another rule](linux).
 //!
 //! | paper | here |
 //! |---|---|
@@ -8,7 +9,10 @@
 //! | `q_time` | `idle_since` |
 //! | `s`, transmission time of a small packet | `slot_s` |
 
+pub mod linux;
+
 use base::{Time, maths};
+use linux::Table;
 
 /// How the average resumes after the link was idle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +21,21 @@ pub enum Idle {
     Decay,
     /// m is rounded down and the arrival's sample follows: one decay more (ns-2).
     DecayAndSample,
+    /// By Linux's [`Table`], in whole microseconds, and no sample.
+    Table,
+}
+
+/// What idle time does to an average, with the numbers for it.
+#[derive(Clone, Copy, Debug)]
+enum Rule {
+    Decay {
+        /// ln(1 - w) / s: what the logarithm of the average loses each idle second.
+        per_s: f64,
+    },
+    DecayAndSample {
+        slot_s: f64,
+    },
+    Table(Table),
 }
 
 /// An exponentially weighted average of the queue.
@@ -24,10 +43,7 @@ pub enum Idle {
 pub struct Average {
     value: f64,
     weight: f64,
-    slot_s: f64,
-    /// ln(1 - w) / s: what the logarithm of the average loses each idle second.
-    decay_per_s: f64,
-    idle: Idle,
+    rule: Rule,
     /// An average that has decayed below this is 0.
     least: f64,
     /// Idle times shorter than this do not decay the average (ns-2 rounds them down); 0 if all do.
@@ -42,9 +58,11 @@ impl Average {
         Self {
             value: 0.0,
             weight,
-            slot_s,
-            decay_per_s: maths::ln(1.0 - weight) / slot_s,
-            idle,
+            rule: match idle {
+                Idle::Decay => Rule::Decay { per_s: maths::ln(1.0 - weight) / slot_s },
+                Idle::DecayAndSample => Rule::DecayAndSample { slot_s },
+                Idle::Table => Rule::Table(Table::new(weight, slot_s)),
+            },
             least: 0.0,
             // A nanosecond less than a slot, lest rounding count; what is between goes through the division.
             spell_ns: if idle == Idle::DecayAndSample { (slot_s * 1e9).floor().max(1.0) as u64 - 1 } else { 0 },
@@ -90,7 +108,7 @@ impl Average {
         let value = self.at(now);
         self.value = if value < self.least { 0.0 } else { value };
         self.idle_since = Time::NEVER;
-        if self.idle == Idle::DecayAndSample {
+        if let Rule::DecayAndSample { .. } = self.rule {
             self.weigh(queue);
         }
     }
@@ -108,12 +126,14 @@ impl Average {
 
     /// The average as an arrival at `now` would find it, before its own sample.
     pub fn at(&self, now: Time) -> f64 {
-        let idle_s = now.since(self.idle_since).secs_f64();
-        match self.idle {
+        let idle = now.since(self.idle_since);
+        let idle_s = idle.secs_f64();
+        match self.rule {
             // Also keeps w = 1 from multiplying zero time by an infinite decay. What is nothing stays so.
             _ if idle_s <= 0.0 || self.value == 0.0 => self.value,
-            Idle::Decay => self.value * maths::exp(self.decay_per_s * idle_s),
-            Idle::DecayAndSample => self.value * maths::powi(1.0 - self.weight, whole_slots(idle_s, self.slot_s)),
+            Rule::Decay { per_s } => self.value * maths::exp(per_s * idle_s),
+            Rule::DecayAndSample { slot_s } => self.value * maths::powi(1.0 - self.weight, whole_slots(idle_s, slot_s)),
+            Rule::Table(table) => self.value * table.left(idle),
         }
     }
 }
@@ -166,6 +186,15 @@ mod tests {
             assert_eq!(average.sample(0.0, Time::from_ns(5 + idle_ns)), decayed + 0.002 * (0.0 - decayed), "{idle_ns}");
             assert_eq!(average.at(Time::from_ns(1_000_000_000)), average.value(), "busy again");
         }
+    }
+
+    #[test]
+    fn after_an_idle_time_linux_takes_no_sample() {
+        // w = 1/32, 800 us a packet: cells of 2^15 us, the first of which takes away 5000/32768.
+        let mut average = Average { value: 80.0, ..Average::new(1.0 / 32.0, 8e-4, Idle::Table) };
+        assert_eq!(average.at(Time::from_ns(5_000_000)), 80.0 * (1.0 - 5000.0 / 32_768.0));
+        assert_eq!(average.sample(7.0, Time::from_ns(1_000_000_000)), 20.0);
+        assert_eq!(average.sample(20.0 + 32.0, Time::from_ns(1_000_000_000)), 21.0, "the next arrival's counts");
     }
 
     #[test]

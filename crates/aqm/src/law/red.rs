@@ -19,7 +19,8 @@
 //! - `ns2`: after idle the average decays once more and whole slots only; nothing is signalled at a queue of one packet
 //!   or less, nor the first packet above `min`; byte mode scales after the spacing, and spaces by bytes. Beyond the
 //!   curve's end all that holds with a probability of 1 (`use_mark_p_` is true in ns-2.35).
-//! - `linux`: one stored draw for each signal, and never the first packet in the band. Not its fixed-point arithmetic.
+//! - `linux`: one stored draw for each signal, and never the first packet in the band; idle times are forgotten by
+//!   [a table](super::average::linux). Not its fixed-point arithmetic.
 //! - `altq`: ALTQ's whole numbers, idle times and spacing, which [`altq`] states. For [`red`](self) and
 //!   [`ared`](super::ared) alone.
 //!
@@ -154,7 +155,11 @@ impl Detector {
         let measure = Measure::new(values, values.length("min"));
         let [min, max, gentle_end] = ["min", "max", "gentle_end"].map(|name| measure.length(values.length(name)));
         let end = if values.flag("gentle") { gentle_end } else { max };
-        let idle = if dialect == Dialect::Ns2 { Idle::DecayAndSample } else { Idle::Decay };
+        let idle = match dialect {
+            Dialect::Paper => Idle::Decay,
+            Dialect::Ns2 => Idle::DecayAndSample,
+            Dialect::Linux => Idle::Table,
+        };
         let slot_s = 1.0 / measure::capacity(values, rate);
         Self {
             measure,
