@@ -23,6 +23,7 @@ counted enters an average by 1/8.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -123,6 +124,8 @@ class Pie(Law):
         p = self.p * min(1.0, packet.size / self.mean_packet) if self.in_byte_mode else self.p
         if self.spaces:
             self.sum = self.sum + p if p > 0.0 else 0.0
+            if self.is_linux:
+                self.sum = math.fmod(self.sum, 256.0)  # accu_prob has 64 bits, MAX_PROB is 56 of them
             if self.sum < 0.85:
                 return False
             if self.sum >= 8.5:

@@ -29,7 +29,7 @@
 //! | the waiting time that spares a packet, without `dq_rate_estimator` | of the last step | of the last departure |
 //! | a queue of exactly two packets | is spared | is not |
 //! | a probability of exactly `ecn_prob` | drops | marks |
-//! | a mark that comes for certain, at a sum of 8.5 | begins a new sum | does not: all that follow are marked |
+//! | a mark that comes for certain, at a sum of 8.5 | begins a new sum | does not: all are marked until it is 256 |
 //! | when congestion is over | a burst may begin | all begins anew, with `dq_rate_estimator` once it has measured |
 //! | the drain rate is averaged by | the time of 16 KiB, 1/4 | the rate itself, 1/8 |
 //!
@@ -174,6 +174,8 @@ struct Dialect {
     decay: [f64; 2],
     /// Where the probability ends. It goes on from 1 there.
     end: f64,
+    /// Where the sum of spaced signals ends. It goes on from 0 there.
+    sum_end: f64,
     /// The burst allowance runs down with departures, not with steps.
     runs_with_departures: bool,
     /// The latest waiting time decides whether the queue is short, not that of the last step.
@@ -196,6 +198,7 @@ const RFC_8033: Dialect = Dialect {
     for_long_waits: 0.0,
     decay: [0.98, 0.98],
     end: 1.0,
+    sum_end: f64::INFINITY,
     runs_with_departures: false,
     spares_by_latest: false,
     signals_two: false,
@@ -212,6 +215,7 @@ const LINUX: Dialect = Dialect {
     decay: [1.0 - 1.0 / 64.0, 1.0],
     // It has 64 bits, of which 56 are 1.
     end: 256.0,
+    sum_end: 256.0,
     runs_with_departures: true,
     spares_by_latest: true,
     signals_two: true,
@@ -340,7 +344,7 @@ impl Pie {
             burst: max_burst,
             left_at: None,
             drain: values.flag("dq_rate_estimator").then(|| Drain::new(dialect.measure)),
-            spacing: values.flag("derandomize").then(Accumulator::default),
+            spacing: values.flag("derandomize").then(|| Accumulator::until(dialect.sum_end)),
             stream,
         }
     }
