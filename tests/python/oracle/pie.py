@@ -213,7 +213,7 @@ class Pie(Law):
         if self.drain == 0.0:
             return 0.0
         if self.is_linux:
-            return waiting.bytes * 256 // int(self.drain) * TICK_NS / 1e9
+            return (waiting.bytes * 256) % 2**32 // int(self.drain) * TICK_NS / 1e9
         return waiting.bytes * self.drain / THRESHOLD
 
     def become_quiet(self) -> None:

@@ -79,7 +79,11 @@ impl Drain {
         match self.measure {
             _ if !self.is_measured() => 0.0,
             Measure::Time => bytes as f64 * self.average / THRESHOLD as f64,
-            Measure::Rate => Span::from_ns(bytes * SCALE / self.average as u64 * TICK_NS).secs_f64(),
+            // Linux shifts the queue in 32 bits, which end at 16 MiB.
+            Measure::Rate => {
+                let scaled = u64::from((bytes * SCALE) as u32);
+                Span::from_ns(scaled / self.average as u64 * TICK_NS).secs_f64()
+            }
         }
     }
 
@@ -91,4 +95,21 @@ impl Drain {
 
 fn ticks(at: Time) -> u64 {
     at.ns() / TICK_NS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linux_has_32_bits_for_a_queue() {
+        // 256/256 of a byte a tick are 125 Mb/s: a byte waits for 64 ns, and those beyond 16 MiB count from 0.
+        const MIB_16: u64 = 16 << 20;
+        let drain = Drain { average: 256.0, ..Drain::new(Measure::Rate) };
+        for (bytes, counted) in [(MIB_16 - 1, MIB_16 - 1), (MIB_16, 0), (MIB_16 + 1000, 1000), (5 * MIB_16 + 7, 7)] {
+            assert_eq!(drain.delay_s(bytes), Span::from_ns(counted * 64).secs_f64(), "{bytes}");
+        }
+        let drain = Drain { average: 1e-3, ..Drain::new(Measure::Time) };
+        assert_eq!(drain.delay_s(2 * MIB_16), 2.048, "by RFC 8033 16 KiB take 1 ms");
+    }
 }
