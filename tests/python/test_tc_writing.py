@@ -5,10 +5,11 @@ import subprocess
 
 import pytest
 
-from aqmlab import engine
+from aqmlab import engine, scenario
 from aqmlab.errors import BadInput
 from aqmlab.tc import quantities as q
 from aqmlab.tc import red, table
+from aqmlab.tc.write import unshaped
 from tc_lines import BASE, written
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -87,6 +88,17 @@ def test_what_only_comes_near_is_said():
     own = written(path={"rtt": {"uniform": ["10ms", "150ms"]}}, traffic=[{"kind": "bulk", "rtt": "9ms", "cc": "cubic"}])
     assert "netem delay 40ms" in own.text and "uniform from 10ms to 150ms is each connection's own" in own.text
     assert "not expressed: the rtt of traffic.0 (bulk): 9ms" in own.text and "cc = cubic" in own.text
+
+
+@pytest.mark.parametrize("kind", ["red", "ared", "choke"])
+def test_red_below_a_shaper_has_no_idle_time_and_on_a_port_of_its_own_it_has(kind):
+    setup = written({"kind": kind, "dialect": "linux"})
+    line = next(line for section in setup.sections for line in section.lines if "dev eth0 parent 1:1" in line.text)
+    name = "choke" if kind == "choke" else "red"
+    assert f"htb never asks an empty class, so no idle time of {name} begins" in " ".join(line.remarks)
+    tree = {**BASE, "link": {"rate": "10mbit", "qdisc": {"kind": kind, "dialect": "linux"}}}
+    alone, _ = unshaped(scenario.read(tree).resolve())
+    assert "htb" not in " ".join(alone.remarks)
 
 
 def test_an_emulator_at_the_clients_and_links_that_hosts_share_have_no_line():

@@ -45,6 +45,9 @@ DELAYS = {
 
 NO_LINE = "is a law or discipline of one's own, for which Linux has no qdisc and tc no line"
 
+IDLE_BELOW_HTB = "htb never asks an empty class, so no idle time of {} begins: its average stays until packets come"
+"""sch_red.c and sch_choke.c begin an idle time when they are asked and have nothing."""
+
 FULL_FRAME_MEMORY = 2304
 """Bytes of memory that the kernel counts for a packet of one full frame: 2 KiB of data and its descriptor."""
 
@@ -142,6 +145,8 @@ def port(
             f"overhead {min(beyond, most)} for {values['overhead']}: cake takes off the {header} bytes of "
             f"Ethernet that stab has taken off already{f', and tc takes no more than {most}' * (beyond > most)}"
         )
+    if row.is_red:
+        said.append(IDLE_BELOW_HTB.format(row.tc))
     made = _discipline(link, queue, rate, tcp, within=None if is_alone else header, said=said)
     if is_alone:
         root = Line(f"tc qdisc add dev {dev} root handle 10: {made.text}", made.remarks)
