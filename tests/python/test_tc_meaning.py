@@ -335,6 +335,33 @@ def test_tcs_red_without_a_bandwidth_takes_ten_megabits():
     assert "capacity" not in link["qdisc"] and "choke: tc wants bandwidth" in found.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        # tc sends 1 * 2^32 in 32 bits, 0, for which the kernel takes (2^32 - 1) / 2^Plog * (max - min) of 2^32: 2^16 is
+        # the first power of 2 beyond 60,000.
+        (f"{RED} probability 1 bandwidth 10mbit", "; on x86-64 the kernel takes 0.916"),
+        (f"{RED} probability 1.0 bandwidth 10mbit adaptive", "; on x86-64 the kernel takes 0.916"),
+        # 2^15 is the first beyond 20,000 bytes, which are 20 packets to the kernel.
+        (
+            "choke limit 1000 min 20 max 40 burst 55 bandwidth 10mbit probability 1",
+            "; on x86-64 the kernel takes 0.00061",
+        ),
+        (f"{RED} probability 0.999999999 bandwidth 10mbit", None),
+    ],
+)
+def test_a_probability_of_one_is_none_to_the_kernel(line, said):
+    link, found = link_of(f"tc qdisc add dev eth0 root {line}", "10mbit")
+    assert link["qdisc"]["probability"] == pytest.approx(1)
+    name, word = line.split()[0], re.search(r"probability \S+", line)[0]
+    assert list(found.notes) == ([f"line 1: '{word}' of {name}: more than tc's 32 bits hold{said}"] if said else [])
+
+
+def test_a_probability_of_one_that_a_kernel_shows_is_one():
+    shown = "qdisc red 1: dev eth0 root limit 400000b min 30000b max 90000b ewma 5 probability 1 Scell_log 15"
+    assert link_of(shown, "1gbit")[1].notes == ()
+
+
 def test_tcs_red_takes_three_times_a_min_for_its_max():
     assert both("red limit 400000 min 20000 avpkt 1000")["max"] == "60000b"
     assert both("choke limit 1000 min 20 bandwidth 10mbit")["max"] == "250p"

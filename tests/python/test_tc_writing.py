@@ -76,6 +76,9 @@ def test_what_only_comes_near_is_said():
         # (7500 - 2500) bytes by 2^31.
         ({"kind": "red", "probability": 0}, "probability 0.0: tc takes probability 2.33e-06", "probability 2.33e-06 "),
         ({"kind": "choke", "probability": 0}, "probability 0.0: tc takes probability 3.89e-05", "choke "),
+        # Its 32 bits hold less than 1.
+        ({"kind": "red", "probability": 1}, "probability 1.0: tc takes probability 0.999999999", "y 0.999999999 "),
+        ({"kind": "choke", "probability": 1}, "probability 1.0: tc takes probability 0.999999999", "y 0.999999999 "),
         ({"kind": "cake", "overhead": 250}, "and tc takes no more than 256", "overhead 256 "),
         ({"kind": "cake", "limit": "0p"}, "limit 0p: tc does not pass memlimit 0 on", ""),
         ({"kind": "cake", "limit": "0b"}, "limit 0b: tc does not pass memlimit 0 on", ""),

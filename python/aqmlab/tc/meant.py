@@ -173,6 +173,7 @@ def nearest(row: Row, word: str, written: str, given: Mapping[str, str], packet_
     if row.is_red and word == "probability" and {"min", "max"} <= given.keys():
         band = float(given["max"]) - float(given["min"])
         least = red.least_probability(band * packet_bytes if row.tc == "choke" else band)
+        most = red.MOST_PROBABILITY
     number = _bare(written)
     if number is None or least <= number <= most:
         return written
@@ -214,6 +215,7 @@ def passed(row: Row, words: Mapping[str, Raw]) -> tuple[dict[str, Raw], list[str
 def kept(row: Row, words: Mapping[str, Raw]) -> tuple[dict[str, Raw], list[str]]:
     """The words of a command as the kernel keeps them, and what to say where that is something else."""
     bounded, remarks = passed(row, words)
+    remarks += _of_a_probability_of_one(row, words)
     if row.tc == "fq_codel":
         remarks += _bound(row, bounded, "quantum", max, SMALLEST_QUANTUM)
     if row.tc == "sfq":
@@ -223,6 +225,19 @@ def kept(row: Row, words: Mapping[str, Raw]) -> tuple[dict[str, Raw], list[str]]
         flows = _count(bounded, "flows") or min(SFQ_USUAL_FLOWS, most)
         remarks += _bound(row, bounded, "limit", min, flows * (_count(bounded, "depth") or SFQ_DEPTH))
     return bounded, remarks
+
+
+def _of_a_probability_of_one(row: Row, words: Mapping[str, Raw]) -> list[str]:
+    if not row.is_red or _bare(words.get("probability")) != 1:
+        return []
+    said = f"'probability {words['probability']}' of {row.tc}: more than tc's 32 bits hold"
+    try:
+        least, most = red.lengths(words, row.ours)
+        unit = red.average_packet(words) if row.tc == "choke" else 1.0
+    except (KeyError, ValueError):
+        return [said]
+    taken_for_it = red.instead_of_one(unit * (most - least), unit)
+    return [f"{said}; on x86-64 the kernel takes {taken_for_it:.3g}"] if taken_for_it < 1 else []
 
 
 def _count(words: Mapping[str, Raw], word: str) -> int | None:

@@ -79,6 +79,10 @@ def compute(values: Mapping[str, Any], site: Site, tc: Mapping[str, str]) -> tup
     return words, remarks
 
 
+MOST_PROBABILITY = 0.999999999
+"""The largest that tc's 32 bits hold, to nine digits."""
+
+
 def least_probability(band: float) -> float:
     """The smallest probability that tc takes where max is a `band` of bytes above min, to three digits; 0 for any.
 
@@ -89,6 +93,15 @@ def least_probability(band: float) -> float:
     bound = band * 2.0**-31
     digit = 10.0 ** (math.floor(math.log10(bound)) - 2)
     return float(f"{(math.floor(bound / digit) + 1) * digit:.3g}")
+
+
+def instead_of_one(band: float, packet_bytes: float) -> float:
+    """What the kernel takes for a probability of 1, where max is a `band` of bytes above min; 1 where that is not less.
+
+    By tc/q_red.c it is sent times 2^32 in 32 bits, of which a machine may make 0 (x86-64 does) or the most there is.
+    For 0 the kernel takes 2^-Plog a byte of the band, and choke a packet, of `packet_bytes`.
+    """
+    return band / packet_bytes * 2.0 ** -int(band).bit_length() if band >= 1 else 1.0
 
 
 def average_packet(found: Mapping[str, Raw]) -> float:
