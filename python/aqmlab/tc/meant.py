@@ -30,7 +30,9 @@ ALPHA_BETA_SCALE = 256
 """dualpi2's alpha and beta are whole multiples of 1/256 Hz, rounded down."""
 
 SMALLEST_QUANTUM = 256
-"""Bytes of fq_codel's quantum at least: sch_fq_codel.c."""
+"""Bytes of a quantum at least, of those that have such a bound: sch_fq_codel.c, sch_fq_pie.c, sch_sfq.c."""
+
+HAVE_SMALLEST_QUANTUM = ("fq_codel", "fq_pie", "sfq")
 
 SFQ_DEPTH, SFQ_FLOWS, SFQ_USUAL_FLOWS = 127, 65408, 128
 """sfq's most packets of a flow, which are the usual ones; its most flows and its usual ones: sch_sfq.c.
@@ -216,7 +218,17 @@ def kept(row: Row, words: Mapping[str, Raw]) -> tuple[dict[str, Raw], list[str]]
     """The words of a command as the kernel keeps them, and what to say where that is something else."""
     bounded, remarks = passed(row, words)
     remarks += _of_a_probability_of_one(row, words)
-    if row.tc == "fq_codel":
+    return bounded, remarks + _bounded(row, bounded)
+
+
+def beyond_bounds(row: Row, words: Mapping[str, Raw]) -> list[str]:
+    """What to say of words of a command for which the kernel takes its nearest bound."""
+    return _bounded(row, dict(words))
+
+
+def _bounded(row: Row, bounded: dict[str, Raw]) -> list[str]:
+    remarks = []
+    if row.tc in HAVE_SMALLEST_QUANTUM:
         remarks += _bound(row, bounded, "quantum", max, SMALLEST_QUANTUM)
     if row.tc == "sfq":
         remarks += _bound(row, bounded, "depth", min, SFQ_DEPTH)
@@ -224,7 +236,7 @@ def kept(row: Row, words: Mapping[str, Raw]) -> tuple[dict[str, Raw], list[str]]
         remarks += _bound(row, bounded, "flows", min, most)
         flows = _count(bounded, "flows") or min(SFQ_USUAL_FLOWS, most)
         remarks += _bound(row, bounded, "limit", min, flows * (_count(bounded, "depth") or SFQ_DEPTH))
-    return bounded, remarks
+    return remarks
 
 
 def _of_a_probability_of_one(row: Row, words: Mapping[str, Raw]) -> list[str]:
@@ -242,6 +254,8 @@ def _of_a_probability_of_one(row: Row, words: Mapping[str, Raw]) -> list[str]:
 
 def _count(words: Mapping[str, Raw], word: str) -> int | None:
     try:
+        if word == "quantum":
+            return int(q.size(words[word])) if word in words else None
         return q.packets(words[word]) if word in words else None
     except ValueError:
         return None  # it is named where it is read
@@ -251,8 +265,8 @@ def _bound(row: Row, words: dict[str, Raw], word: str, nearer: Callable[[int, in
     count = _count(words, word)
     if count is None or count < 0 or nearer(count, bound) == count:
         return []
-    words[word] = str(bound)
-    return [f"'{word} {count}' of {row.tc}: the kernel takes {bound}"]
+    said, words[word] = words[word], str(bound)
+    return [f"'{word} {said}' of {row.tc}: the kernel takes {bound}"]
 
 
 def commanded(row: Row, words: Mapping[str, Raw]) -> dict[str, Raw]:

@@ -269,6 +269,7 @@ def _words(row: Row, values: Mapping[str, Any], site: q.Site, within: int | None
         remarks.append(
             f"limit {values['limit']}: memlimit is the kernel's memory, of which a packet takes more than its bytes"
         )
+    remarks += meant.beyond_bounds(row, given)
     remarks += [
         f"{name} {hosts.as_word(values[name])}: {why}"
         for name, (only, why) in row.fixed.items()
