@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from aqmlab import engine, links, room, shaping, silence, units
+from aqmlab import engine, links, reference, room, shaping, silence, units
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import doubt
 
@@ -85,6 +85,11 @@ def _overloads(tree: Tree) -> list[str]:
             }
             rate_bps, load_bps = units.rate_bps(link[key], key), sum(asked.values())
             if load_bps <= rate_bps or links.changes(link):
+                continue
+            # What hosts cannot offer at all is refused, in a line of its own.
+            if max(asked.values()) > reference.HIGHEST_SHARE * units.rate_bps(
+                tree["path"]["access_rate"], "access_rate"
+            ):
                 continue
             keys = [f'traffic.{number}.load = "{tree["traffic"][number]["load"]}"' for number in asked]
             share = f"{'together ' * (len(asked) > 1)}{units.say_share(load_bps / rate_bps)}"

@@ -37,10 +37,10 @@ def test_a_window_over_a_round_trip_is_reckoned():
     assert foreseen(OF_2002 + LINK.replace('"80ms"', '{ uniform = ["10ms", "150ms"] }') + BULK + "flows = 2\n") == [
         "bulk: windows of 16 kB over 10 ms to 150 ms allow its 2 flows at most 2.6 Mb/s each: 52 % of the link"
     ]
-    # Hosts of today open theirs as far as it takes, as far as they go: 6 MB over 80 ms are 650 Mb/s.
+    # Hosts of today open theirs as far as it takes, as far as they go: 3.75 MB over 80 ms are 410 Mb/s.
     assert foreseen(LINK + BULK) == []
     fast = LINK.replace("10mbit", "1gbit").replace("[path]", '[path]\naccess_rate = "10gbit"')
-    assert foreseen(fast + BULK)[0].startswith("bulk: a window of 6 MB over 80 ms allows its flow at most 650 Mb/s")
+    assert foreseen(fast + BULK)[0].startswith("bulk: a window of 3.75 MB over 80 ms allows its flow at most 410 Mb/s")
 
 
 def test_framing_is_no_room_for_windows():
