@@ -86,10 +86,8 @@ def _overloads(tree: Tree) -> list[str]:
             rate_bps, load_bps = units.rate_bps(link[key], key), sum(asked.values())
             if load_bps <= rate_bps or links.changes(link):
                 continue
-            # What hosts cannot offer at all is refused, in a line of its own.
-            if max(asked.values()) > reference.HIGHEST_SHARE * units.rate_bps(
-                tree["path"]["access_rate"], "access_rate"
-            ):
+            # What cannot be offered on the uncongested link either is refused, in a line of its own.
+            if max(asked.values()) > reference.HIGHEST_SHARE * reference.FACTOR * rate_bps:
                 continue
             keys = [f'traffic.{number}.load = "{tree["traffic"][number]["load"]}"' for number in asked]
             share = f"{'together ' * (len(asked) > 1)}{units.say_share(load_bps / rate_bps)}"
