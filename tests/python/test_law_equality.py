@@ -40,9 +40,9 @@ LEFT_OUT = {
         NO_PARAMETER + "bytemode": 1,
         NO_PARAMETER + "derandomize": 2,
         NO_PARAMETER + "dq_rate_estimator": 1,
-        OTHER_DIALECT: 7,
+        OTHER_DIALECT: 9,
     },
-    "red": {OTHER_DIALECT: 30, NO_PARAMETER + "wait": 6},
+    "red": {OTHER_DIALECT: 31, NO_PARAMETER + "wait": 6},
 }
 """Vectors that are left out, how many for each reason."""
 

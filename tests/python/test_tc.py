@@ -149,7 +149,7 @@ def test_the_verb_writes_and_reads_its_own_lines(capsys, tmp_path):
         (["tc", "--read", "{a}", "--rate", "50"], "--rate: '50': expected a number with one of the units bit"),
         (["tc", "--read", "{a}", "--rate", "50mbps"], "tc reads mbps as megabytes a second: write mbit for bits"),
         (["tc", "--read", "{a}", "--rate", "-5mbit"], "--rate: '-5mbit'"),
-        (["tc", "--read", "{a}"], "no qdisc in it"),
+        (["tc", "--read", "{a}"], "is a scenario; expected what"),
         (["tc", "{a}", "--only", "queue"], "--only queue: expected one of ports, qdisc, delay, hosts"),
         (["tc", "--read", "{a}", "--only", "qdisc"], "--only qdisc: expected no --only beside --read"),
     ],
