@@ -411,13 +411,11 @@ def test_runs_as_long_as_the_published_ones_are_what_the_claim_is_about():
         assert asked({PI: moved}, loss(high=0.02)).verdict == verdict
 
 
-def test_points_that_all_drift_a_little_are_not_settled_and_one_of_many_that_does_is():
-    # Of a point alone it is a trend; of one among six it is chance; of all six alike it is none.
-    common, calm = drifting(2.1, 2.0, 1.9), drifting(0.3, -0.2, 0.1)
-    names = [PI, TAIL]
-    assert asked({PI: answered(*common)}, loss(high=0.02)).verdict == OPEN
+def test_points_that_all_drift_a_little_are_not_settled_and_one_among_others_is():
+    # Of a point alone it is a trend (p = 0.04), and of two alike; of one beside a calm one (p = 1) it is chance.
+    weak, calm = answered(*drifting(1.6, 1.55, 1.5)), answered(*drifting(0.3, -0.2, 0.1))
     questions = [loss(high=0.02), loss(high=0.02) | {"of": {"aqm": "tail", "ecn": "off", "load": "98"}}]
-    every = asked(dict.fromkeys(names, answered(*common)), *questions)
-    assert every.verdict == OPEN and all("together" in finding.note for finding in every.findings)
-    one = asked({PI: answered(*drifting(1.45, 1.4, 1.35)), TAIL: answered(*calm)}, *questions)
-    assert one.verdict == HOLDS
+    assert asked({PI: weak}, loss(high=0.02)).verdict == OPEN
+    both = asked({PI: weak, TAIL: weak}, *questions)
+    assert both.verdict == OPEN and all("together" in finding.note for finding in both.findings)
+    assert asked({PI: weak, TAIL: calm}, *questions).verdict == HOLDS
