@@ -433,14 +433,16 @@ def machine() -> Json:
 
 def _found(summary: Json) -> Json:
     """A summary without its name, what a simulated run has not got, losses that no path had, frames of nobody, the
-    only link once more under its name, and what held flows back, which is seen beside what they did. Exchanges that
-    nobody could complete are none.
+    only link once more under its name, and what others in it tell: what held flows back, and the mean wait of probes.
+    Exchanges that nobody could complete are none.
     """
     found = {key: item for key, item in {**summary, "scenario": None}.items() if (key, item) != ("live", None)}
     if found.get("routes") is None:
         found = {key: item for key, item in found.items() if key not in ("links", "routes")}
     if isinstance(found.get("tcp"), dict):
         found["tcp"] = {key: item for key, item in found["tcp"].items() if key != "held_back"}
+    if isinstance(found.get("probes"), dict):
+        found["probes"] = {key: item for key, item in found["probes"].items() if key != "one_way_delay_mean_s"}
     frames = found.get("frames")
     if isinstance(frames, dict) and frames["encoded_frames"] is None:
         del found["frames"]
