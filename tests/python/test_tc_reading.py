@@ -336,6 +336,18 @@ def test_command_lines_are_read(line, qdisc):
     assert {key: found.get(key) for key in qdisc} == qdisc
 
 
+@pytest.mark.parametrize("said, taken", [("64", 256), ("4mb", 1 << 20)])
+def test_a_quantum_of_drr_is_the_one_that_the_kernel_takes(said, taken):
+    """Of a class, sch_drr.c."""
+    text = (
+        "tc qdisc add dev eth0 root handle 10: drr\n"
+        f"tc class add dev eth0 parent 10: classid 10:1 drr quantum {said}\n"
+    )
+    link, found = link_of(text, rate="10mbit")
+    assert link["qdisc"]["quantum"] == f"{taken}b"
+    assert f"line 2: 'quantum {said}' of drr: the kernel takes {taken}" in found.notes
+
+
 def test_dualpi2_as_its_tc_prints_it():
     """No kernel with it was at hand: text and JSON as iproute2's q_dualpi2.c prints them."""
     text = (

@@ -73,6 +73,7 @@ def test_what_only_comes_near_is_said():
         # The kernel has bounds that tc does not know.
         ({"kind": "fq_pie", "quantum": "100b"}, "'quantum 100' of fq_pie: the kernel takes 256", "quantum 100 "),
         ({"kind": "sfq", "depth": 1000}, "'depth 1000' of sfq: the kernel takes 127", "depth 1000"),
+        ({"kind": "drr", "quantum": "100b"}, "'quantum 100' of drr: the kernel takes 256", "quantum 100;"),
         # It refuses these.
         ({"kind": "sfq", "limit": "0p"}, "limit 0p: tc takes limit 2", "sfq limit 2 "),
         ({"kind": "red", "limit": "0b"}, "limit 0b: tc takes limit 1", "red limit 1 "),

@@ -43,7 +43,7 @@ impl Collector {
     /// Whatever the file system says.
     pub fn create(folder: &Path, scenario: &Scenario) -> io::Result<Self> {
         let has_tcp = scenario.traffic.iter().any(|traffic| traffic.workload.carries().speaks_tcp());
-        let tables = Tables::of(scenario, folder, has_tcp).map_err(unwritable)?;
+        let tables = Tables::of(scenario, folder, has_tcp).map_err(|error| unwritable(folder, &error))?;
         let [from, to, _] = scenario.edges();
         Ok(Self { tables, responses: Responses::new(), probes: Probes::new(from, to), flows: BTreeMap::new() })
     }
@@ -129,12 +129,12 @@ impl Collector {
     /// The first failure of any write.
     pub fn finish(self, folder: &Path, meters: Option<&[Meter]>) -> io::Result<()> {
         if let Some(meters) = meters {
-            self.tables.write_delays(folder, meters).map_err(unwritable)?;
+            self.tables.write_delays(folder, meters).map_err(|error| unwritable(folder, &error))?;
         }
-        self.tables.finish().map_err(unwritable)
+        self.tables.finish().map_err(|error| unwritable(folder, &error))
     }
 }
 
-fn unwritable(error: impl std::fmt::Display) -> io::Error {
-    io::Error::other(format!("the tables cannot be written: {error}"))
+fn unwritable(folder: &Path, error: &io::Error) -> io::Error {
+    io::Error::other(format!("{}: the tables cannot be written: {error}", folder.display()))
 }

@@ -6,12 +6,13 @@ use crate::meter::Meter;
 use crate::rows::{DelayRow, DemandRow, DropRow, ExchangeRow, FrameRow, ProbeRow, QueueRow, Sink, TcpRow};
 use parquet::basic::Compression;
 use parquet::data_type::ByteArray;
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result as Written};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 use scenario::Scenario;
 use std::fs::File;
+use std::io::{self, Result};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,7 +29,11 @@ struct Table<R: Row> {
 
 impl<R: Row> Table<R> {
     fn create(path: &Path, links: &Arc<[ByteArray]>) -> Result<Self> {
-        let fields = R::COLUMNS.iter().flat_map(Column::fields).collect::<Result<_>>()?;
+        Self::open(path, links).map_err(said)
+    }
+
+    fn open(path: &Path, links: &Arc<[ByteArray]>) -> Written<Self> {
+        let fields = R::COLUMNS.iter().flat_map(Column::fields).collect::<Written<_>>()?;
         let schema = Type::group_type_builder("row").with_fields(fields).build()?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
@@ -41,10 +46,10 @@ impl<R: Row> Table<R> {
 
     fn push(&mut self, row: R) -> Result<()> {
         self.rows.push(row);
-        if self.rows.len() == GROUP { self.flush() } else { Ok(()) }
+        if self.rows.len() == GROUP { self.flush().map_err(said) } else { Ok(()) }
     }
 
-    fn flush(&mut self) -> Result<()> {
+    fn flush(&mut self) -> Written<()> {
         let mut group = self.writer.next_row_group()?;
         for column in R::COLUMNS {
             column.write(&self.rows, &mut group, &self.links)?;
@@ -56,10 +61,18 @@ impl<R: Row> Table<R> {
 
     fn finish(mut self) -> Result<()> {
         if !self.rows.is_empty() {
-            self.flush()?;
+            self.flush().map_err(said)?;
         }
-        self.writer.close()?;
+        self.writer.close().map_err(said)?;
         Ok(())
+    }
+}
+
+/// What the file system said, in its own words.
+fn said(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(source) => source.downcast().map_or_else(io::Error::other, |error| *error),
+        error => io::Error::other(error),
     }
 }
 
@@ -184,7 +197,7 @@ impl Tables {
         self.probes.map_or(Ok(()), Table::finish)?;
         self.frames.map_or(Ok(()), Table::finish)?;
         self.tcp.map_or(Ok(()), Table::finish)?;
-        Ok(self.demands.map_or(Ok(()), Recording::finish)?)
+        self.demands.map_or(Ok(()), Recording::finish)
     }
 
     fn note(&mut self, result: Result<()>) {
@@ -240,5 +253,17 @@ impl Sink for Tables {
             let result = recording.push(row).map_err(Into::into);
             self.note(result);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_as_the_system_tells_it() {
+        let full = || io::Error::from_raw_os_error(28);
+        let told = said(full().into());
+        assert_eq!((told.raw_os_error(), told.to_string()), (Some(28), full().to_string()));
     }
 }

@@ -34,6 +34,9 @@ SMALLEST_QUANTUM = 256
 
 HAVE_SMALLEST_QUANTUM = ("fq_codel", "fq_pie", "sfq")
 
+QUANTA_OF_DRR = (256, 1 << 20)
+"""Bytes of a class's quantum, at least and at most: sch_drr.c."""
+
 SFQ_DEPTH, SFQ_FLOWS, SFQ_USUAL_FLOWS = 127, 65408, 128
 """sfq's most packets of a flow, which are the usual ones; its most flows and its usual ones: sch_sfq.c.
 
@@ -224,6 +227,12 @@ def kept(row: Row, words: Mapping[str, Raw]) -> tuple[dict[str, Raw], list[str]]
 def beyond_bounds(row: Row, words: Mapping[str, Raw]) -> list[str]:
     """What to say of words of a command for which the kernel takes its nearest bound."""
     return _bounded(row, dict(words))
+
+
+def quantum_of_drr(size: float) -> int:
+    """Bytes of the quantum that the kernel takes for a class that is given another."""
+    least, most = QUANTA_OF_DRR
+    return min(max(round(size), least), most)
 
 
 def _bounded(row: Row, bounded: dict[str, Raw]) -> list[str]:

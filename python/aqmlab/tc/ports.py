@@ -274,7 +274,7 @@ def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: D
         qdisc |= {"mark_until": "max"} if "harddrop" in node.words else {}
     if row.tc == "drr":
         own = [c for c in classes if c.kind == "drr"]
-        quanta = [size for c in own if (size := number(q.size, c, "quantum", found, 1 << 20)) is not None]
+        quanta = [size for c in own if (size := _quantum_of_drr(c, found)) is not None]
         count = sum(c.count for c in own)
         qdisc |= {"flows": count, "quantum": q.size_text(quanta[0])} if quanta else {}
         below = [n for n in qdiscs if n.kind in ("pfifo", table.HEAD_DROP) and _is_below(n, node)]
@@ -282,6 +282,16 @@ def _qdisc(node: Node, classes: Sequence[Node], qdiscs: Sequence[Node], found: D
             qdisc["limit"] = f"{limit:.0f}p"
             qdisc["drop"] = "head" if below[0].kind == table.HEAD_DROP else "tail"
     return qdisc
+
+
+def _quantum_of_drr(node: Node, found: Dump) -> int | None:
+    """Bytes of the quantum that a class has, if it says one that can be read."""
+    size = number(q.size, node, "quantum", found, 1 << 32)
+    if size is None:
+        return None
+    if (taken := meant.quantum_of_drr(size)) != size:
+        found.note(node.line, f"'quantum {node.words['quantum']}' of drr: the kernel takes {taken}")
+    return taken
 
 
 def _is_nothing(rate: q.Raw) -> bool:

@@ -335,6 +335,8 @@ def _classes_of_drr(dev: str, values: Mapping[str, Any], site: q.Site) -> list[L
     remarks = []
     if values.get("dialect") != "linux":
         remarks.append(f"limit {values['limit']}: here of each class; aqmlab's is of all, and the longest queue loses")
+    if (taken := meant.quantum_of_drr(quantum)) != quantum:
+        remarks.append(f"'quantum {quantum}' of drr: the kernel takes {taken}")
     queue = table.HEAD_DROP if values["drop"] == "head" and not remarks else "pfifo"
     return [
         Line(
