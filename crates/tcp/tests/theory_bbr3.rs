@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use tcp::cc::Algorithm;
 use tcp::cc::bbr3::{Bbr3, State};
-use tcp::{Config, Control, EcnMode, Repair};
+use tcp::{Config, Control, EcnMode, Repair, RtoFloor};
 
 /// 10 Mb/s for packets of 1040 bytes, and 40 ms.
 const SPACING: Span = Span::from_us(832);
@@ -435,4 +435,29 @@ fn an_echo_of_a_mark_is_as_a_loss_where_marks_are_not_counted() {
     assert!(rate <= bbr(&bench).max_rate() && rate > 0.69 * SEGMENTS_PER_SECOND, "{rate}");
     assert!(most < before && most > 0.69 * before, "{most} of {before}");
     assert_eq!(bench.ends[CLIENT].stats().retransmitted, 0);
+}
+
+#[test]
+fn a_loss_that_a_probe_repaired_is_answered_as_any_other() {
+    // "This applies generally: whether in fast recovery, RTO recovery, TLP recovery" (When not Probing for Bandwidth).
+    let short_term = |loses: bool| {
+        let mut bench = over_path(&Config { rto_min: Span::from_ms(200), rto_floor: RtoFloor::Variance, ..config() });
+        bench.writes_down = true;
+        // The tail of ten segments is probed for after two round trips and 200 ms. What follows is acknowledged beyond the
+        // probe, which tells of the loss, and the bounds come down a round later.
+        bench.write(CLIENT, 1_000_000);
+        bench.write_at(1_300, CLIENT, 10_000).write_at(1_640, CLIENT, 10_000).write_at(1_700, CLIENT, 10_000);
+        if loses {
+            bench.lose(CLIENT, Kind::Data, &[1_010]);
+        }
+        bench.run_to(1_350);
+        assert!(!matches!(state(&bench), State::Refill | State::Up), "{:?}", state(&bench));
+        bench.run_to(1_800);
+        let stats = bench.ends[CLIENT].stats();
+        assert_eq!((stats.recoveries, stats.timeouts, stats.retransmitted), (0, 0, u32::from(loses)));
+        bbr(&bench).short_term()
+    };
+    let (rate, volume) = short_term(true);
+    assert!(rate.is_finite() && volume.is_finite(), "{rate} {volume}");
+    assert_eq!(short_term(false), (f64::INFINITY, f64::INFINITY));
 }

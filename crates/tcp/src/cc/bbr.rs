@@ -28,6 +28,9 @@
 //! - Rates are real numbers instead of 2^-24 segments a microsecond, times are nanoseconds instead of microseconds and
 //!   ticks of a millisecond.
 //! - Data in the network is counted as its bytes in full segments, rounded up, instead of as segments.
+//! - Data that is reported to have come twice (DSACK) counts as delivered once; in Linux twice.
+//! - At a timeout the policer's memory has the losses until the last acknowledgement, in Linux also those that the
+//!   timeout finds. No round is counted then while the policer's rate holds.
 
 mod aggregation;
 mod policer;
@@ -418,7 +421,7 @@ impl Controller for Bbr {
         }
     }
 
-    fn undone(&mut self) {
+    fn undone(&mut self, _window: &mut Window) {
         (self.full_rate, self.full_rounds) = (0.0, 0);
         self.policer.reset();
     }

@@ -25,6 +25,8 @@
 //! - What was found lost is told with the acknowledgement at hand, after a timeout with the next one.
 //! - `C.is_cwnd_limited` is that the window was full before an acknowledgement of this round or the last.
 //! - Where marks are not counted (RFC 3168), an echo of one is a loss in the round.
+//! - The end of a precautionary probe goes by what was in the network before the acknowledgement, as in Google's
+//!   tcp_bbr.c, where the draft takes what is in it now.
 
 mod cycle;
 mod marks;
@@ -100,6 +102,8 @@ pub struct Bbr3 {
     loss_round_end: u64,
     is_loss_round_start: bool,
     is_loss_in_round: bool,
+    /// A probe for the tail has repaired a loss that is not noted yet.
+    has_probe_repaired: bool,
     // ── startup and drain ──
     full_rate: f64,
     full_rounds: u32,
@@ -431,6 +435,7 @@ impl Controller for Bbr3 {
             loss_round_end: 0,
             is_loss_round_start: false,
             is_loss_in_round: false,
+            has_probe_repaired: false,
             full_rate: 0.0,
             full_rounds: 0,
             is_full_now: false,
@@ -477,7 +482,11 @@ impl Controller for Bbr3 {
     fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64 {
         match congestion.cause {
             Cause::Mark => self.marks.hear_echo(),
-            Cause::Loss | Cause::Probed => self.save_state(window.cwnd / congestion.mss),
+            Cause::Loss => self.save_state(window.cwnd / congestion.mss),
+            Cause::Probed => {
+                self.save_state(window.cwnd / congestion.mss);
+                self.has_probe_repaired = true;
+            }
         }
         window.ssthresh
     }
@@ -486,7 +495,7 @@ impl Controller for Bbr3 {
         self.prior_stage = Stage::Timeout;
     }
 
-    fn undone(&mut self) {
+    fn undone(&mut self, _window: &mut Window) {
         self.is_undone = true;
     }
 
@@ -513,7 +522,7 @@ impl Controller for Bbr3 {
             window.cwnd = window.cwnd.max(self.prior_cwnd * sample.mss);
         }
         let cwnd = (window.cwnd / sample.mss).floor();
-        if self.marks.takes_echo(sample) {
+        if self.marks.takes_echo(sample) | std::mem::take(&mut self.has_probe_repaired) {
             self.note_loss(sample.delivered, cwnd);
         }
         self.update_latest(measured, volume, prior, sample);

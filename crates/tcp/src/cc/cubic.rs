@@ -114,9 +114,9 @@ impl Controller for Cubic {
     }
 
     /// Linux's dialect takes back nothing: window and threshold are the frame's (tcp_reno_undo_cwnd).
-    fn undone(&mut self) {
+    fn undone(&mut self, window: &mut Window) {
         if let Self::Rfc(cubic) = self {
-            cubic.undone();
+            cubic.undone(window);
         }
     }
 
@@ -207,7 +207,7 @@ impl Controller for Rfc {
     }
 
     /// §4.9: what congestion avoidance had found is as it was.
-    fn undone(&mut self) {
+    fn undone(&mut self, _window: &mut Window) {
         let Avoidance { peak, prior, seconds_to_peak, reno_estimate, epoch } = self.before;
         *self = Self { peak, prior, seconds_to_peak, reno_estimate, epoch, after_timeout: false, before: self.before };
     }
@@ -358,7 +358,7 @@ mod tests {
         };
         cubic.reduced(&window, &congestion);
         assert_ne!(cubic.peak, before.peak);
-        cubic.undone();
+        cubic.undone(&mut window);
         assert_eq!(Rfc { before: before.before, ..cubic }, before);
     }
 }

@@ -234,6 +234,8 @@ pub struct Told {
     pub una: u64,
     /// Next sequence number never sent.
     pub nxt: u64,
+    /// Bytes in the network: outstanding, neither reported nor deemed lost.
+    pub in_flight: u64,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Span>,
     /// Whether the window limits the sender, and not the application.
@@ -301,14 +303,20 @@ pub trait Controller {
     /// Lets the window grow when new data is acknowledged outside loss recovery.
     fn grow(&mut self, _window: &mut Window, _acked: &Acked) {}
 
+    /// Whether it leaves a mark that is heard of now without any answer, since it answered one a moment ago.
+    fn passes_over_marks(&self, _now: Time) -> bool {
+        false
+    }
+
     /// Answers congestion: returns how many bytes may be outstanding from now on, before any lower bound.
     fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64;
 
     /// Learns that the retransmission timer expired.
     fn timed_out(&mut self) {}
 
-    /// Learns that the last reduction was needless and was taken back.
-    fn undone(&mut self) {}
+    /// Learns that the last reduction was needless and was taken back. The frame restores the window, unless this
+    /// models the path.
+    fn undone(&mut self, _window: &mut Window) {}
 
     /// Learns that the handshake took `rtt`, if it models the path.
     fn opened(&mut self, _window: &Window, _mss: f64, _rtt: Span, _now: Time) {}
@@ -366,6 +374,10 @@ impl<C: Controller> Controller for Box<C> {
         C::grow(self, window, acked);
     }
 
+    fn passes_over_marks(&self, now: Time) -> bool {
+        C::passes_over_marks(self, now)
+    }
+
     fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64 {
         C::reduced(self, window, congestion)
     }
@@ -374,8 +386,8 @@ impl<C: Controller> Controller for Box<C> {
         C::timed_out(self);
     }
 
-    fn undone(&mut self) {
-        C::undone(self);
+    fn undone(&mut self, window: &mut Window) {
+        C::undone(self, window);
     }
 
     fn opened(&mut self, window: &Window, mss: f64, rtt: Span, now: Time) {

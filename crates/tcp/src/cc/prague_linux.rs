@@ -10,7 +10,8 @@
 //! - **Small windows**, of up to four full packets: then the rate is what is controlled, and the window follows from it
 //!   and from a round trip that is averaged over 128 rounds. In the first half of each round the rate is 3 % higher, in
 //!   the second 3 % lower, so that a steady link marks a little in each.
-//! - **Pacing** counts full packets of the window, or what is outstanding if that is more.
+//! - **Pacing** counts full packets of the window, or what is in the network if that is more.
+//! - **Marks** that come within 25 ms of a reduction leave the window, but nothing else is answered for a round trip.
 //!
 //! # Deviations
 //! - Packets stay as large as they are. TCP Prague makes them smaller below 1 Mb/s.
@@ -67,8 +68,8 @@ pub struct PragueLinux {
     srtt: Option<Span>,
     /// Averaged over many rounds, s.
     long_rtt: f64,
-    /// The window and the rate before the last loss.
-    before_loss: (f64, f64),
+    /// The window and the rate before the last loss, and that window in bytes of payload.
+    before_loss: (f64, f64, f64),
     /// Bytes of headers.
     header: f64,
 }
@@ -170,13 +171,13 @@ impl PragueLinux {
         self.set_scale();
     }
 
-    /// Sets what packets are paced at, with `outstanding` segments in the network.
-    fn set_pace(&mut self, window: &Window, outstanding: f64, packet: f64, now: Time) {
+    /// Sets what packets are paced at, with `in_flight` segments in the network.
+    fn set_pace(&mut self, window: &Window, in_flight: f64, packet: f64, now: Time) {
         self.pace = if self.has_rate() {
             let is_late = now.since(self.updated_at) >= self.virtual_rtt() / 2;
             self.rate * (1.0 + if is_late { -OFFSET } else { OFFSET })
         } else {
-            let whole = self.fraction.unwrap_or(0.0).floor().max(outstanding);
+            let whole = self.fraction.unwrap_or(0.0).floor().max(in_flight);
             self.rate = self.rate_of(whole, packet);
             self.rate
         };
@@ -233,7 +234,7 @@ impl Controller for PragueLinux {
             reduced_at: None,
             srtt: None,
             long_rtt: 0.0,
-            before_loss: (0.0, 0.0),
+            before_loss: (0.0, 0.0, 0.0),
             header: f64::from(config.header),
         }
     }
@@ -254,8 +255,8 @@ impl Controller for PragueLinux {
         self.move_window(window, segments, marks, packet, told);
         (self.acked, self.marked) = (self.acked + segments, self.marked + marks);
         self.end_round(told);
-        let outstanding = ((told.nxt - told.una) as f64 / told.mss).ceil();
-        self.set_pace(window, outstanding, packet, told.now);
+        let in_flight = (told.in_flight as f64 / told.mss).ceil();
+        self.set_pace(window, in_flight, packet, told.now);
         self.choose(window, packet, told.mss);
     }
 
@@ -270,7 +271,7 @@ impl Controller for PragueLinux {
                 }
             }
             Cause::Mark | Cause::Loss | Cause::Probed => {
-                self.before_loss = (cwnd, self.rate);
+                self.before_loss = (cwnd, self.rate, window.cwnd);
                 self.shrink(0.5, packet, cwnd);
             }
         }
@@ -278,8 +279,9 @@ impl Controller for PragueLinux {
         window.ssthresh
     }
 
-    fn undone(&mut self) {
-        let (cwnd, rate) = self.before_loss;
+    fn undone(&mut self, window: &mut Window) {
+        let (cwnd, rate, bytes) = self.before_loss;
+        window.cwnd = window.cwnd.max(bytes);
         self.rate = self.rate.max(rate);
         self.fraction = Some(self.fraction.unwrap_or(0.0).max(cwnd));
     }

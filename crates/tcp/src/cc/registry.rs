@@ -108,6 +108,12 @@ macro_rules! controllers {
                 }
             }
 
+            fn passes_over_marks(&self, now: Time) -> bool {
+                match self {
+                    $(Self::$name(state) => state.passes_over_marks(now),)+
+                }
+            }
+
             fn reduced(&mut self, window: &Window, congestion: &Congestion) -> f64 {
                 match self {
                     $(Self::$name(state) => state.reduced(window, congestion),)+
@@ -120,9 +126,9 @@ macro_rules! controllers {
                 }
             }
 
-            fn undone(&mut self) {
+            fn undone(&mut self, window: &mut Window) {
                 match self {
-                    $(Self::$name(state) => state.undone(),)+
+                    $(Self::$name(state) => state.undone(window),)+
                 }
             }
 

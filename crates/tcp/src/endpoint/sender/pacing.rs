@@ -9,7 +9,6 @@
 //! `max_pacing_rate`, as with SO_MAX_PACING_RATE.
 //!
 //! # Deviations
-//! - The first ten segments go out at once, as in Linux, counted in segments sent rather than in skbs.
 //! - A burst is not put off until the window has room for all of it (tcp_tso_should_defer), and nothing limits what
 //!   waits in the host's own queue (TSQ).
 
@@ -120,7 +119,7 @@ impl Pacer {
     #[inline(always)]
     fn burst(&self, min_rtt: impl FnOnce() -> Option<Span>, mss: u64, most: u32) -> u64 {
         let bytes = if let Some(bursts) = self.bursts {
-            (self.rate / bursts) as i64 as u64
+            ((self.rate / bursts) as i64 as u64).min(MOST_BURST)
         } else {
             let bytes = ((self.rate / BURSTS) as i64 as u64).min(MOST_BURST);
             // tcp_tso_rtt_log: near peers get larger bursts. The addition halves with every 2^9 us of round-trip time.
@@ -295,7 +294,7 @@ impl Sender {
         if config.control.samples_rate() {
             self.sample(before, bytes, config, now);
         } else if config.control.models_path() {
-            self.tell(delivered, config, now);
+            self.tell(delivered, self.taken(config), config, now);
         }
         self.set_pacing_rate(config);
     }
@@ -304,19 +303,21 @@ impl Sender {
     #[inline(always)]
     pub(super) fn steer_plainly(&mut self, bytes: u64, config: &Config, now: Time) {
         if config.control.models_path() {
-            self.tell(bytes, config, now);
+            self.tell(bytes, self.snd_nxt - self.snd_una, config, now);
         }
         self.set_pacing_rate(config);
     }
 
-    /// Tells the controller that `delivered` more bytes arrived, and how many of them were marked.
+    /// Tells the controller that `delivered` more bytes arrived, and how many of them were marked, with `in_flight` still
+    /// in the network.
     #[inline(always)]
-    fn tell(&mut self, delivered: u64, config: &Config, now: Time) {
+    fn tell(&mut self, delivered: u64, in_flight: u64, config: &Config, now: Time) {
         let told = Told {
             bytes: delivered,
             marked: self.counted_bytes(config),
             una: self.snd_una,
             nxt: self.snd_nxt,
+            in_flight,
             srtt: self.rtt.exact_srtt(),
             is_window_used: !config.cwnd_validation || self.is_window_used(),
             stage: self.stage(),
@@ -510,6 +511,9 @@ mod tests {
         // Near by: 65215 >> 4 more with 2.1 ms (2100 us >> 9 = 4).
         assert_eq!(pacer(1e5).burst(|| Some(Span::from_us(2_100)), 1_000, 100), (97 + 4_075) / 1_000);
         assert_eq!(pacer(f64::INFINITY).burst(|| far, 1_000, 100), 65);
+        // So also where a controller says how many there are a second (SetSendQuantum of BBR).
+        let quick = Pacer { bursts: Some(1_000.0), ..pacer(1e9) };
+        assert_eq!(quick.burst(|| far, 1_000, 100), 65);
         // Or as many as are allowed.
         assert_eq!(pacer(1e5).burst(|| far, 1_000, 1), 1);
     }

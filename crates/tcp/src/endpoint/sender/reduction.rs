@@ -12,7 +12,7 @@
 
 use super::repair::Repair;
 use super::{Phase, Sender};
-use crate::cc::{Cause, Congestion};
+use crate::cc::{Cause, Congestion, Controller};
 use crate::segment::Segment;
 use crate::stack::{Config, Reduction};
 use base::Time;
@@ -202,6 +202,9 @@ impl Sender {
         // arrived.
         let is_known = self.snd_una <= self.ecn_recover || self.snd_una <= self.recover;
         if self.phase != Phase::Open || is_known && !self.descent.is_gradual() {
+            return;
+        }
+        if self.controller.algorithm().passes_over_marks(now) {
             return;
         }
         self.stats.ecn_reductions += 1;

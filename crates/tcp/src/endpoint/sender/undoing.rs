@@ -155,7 +155,7 @@ impl Sender {
         }
         if let Some(before) = before {
             self.stats.undone += 1;
-            self.controller.algorithm_mut().undone();
+            self.controller.algorithm_mut().undone(&mut self.window);
             if !config.control.models_path() {
                 self.window.cwnd = self.window.cwnd.max(before.cwnd);
             }
