@@ -18,7 +18,7 @@ use crate::cause::Cause;
 use crate::changes::Changes;
 use crate::device::DeviceQueue;
 use crate::framing::Framing;
-use crate::law::Gauges;
+use crate::gauge::Gauges;
 use crate::line::{Due, Line};
 use crate::packet::{Ack, Backlog, Driver, Headers, Packet, Tap};
 use crate::param::Values;

@@ -1,8 +1,19 @@
 //! A gauge is a number that a discipline shows of itself, by name. Its row says which gauge each column of the tables
 //! has.
 
-use crate::law::Gauges;
 use crate::param::Text;
+
+/// What a law shows of itself in time series; `None` if it has no such quantity. Its row says what each is
+/// ([`Row::gauges`](crate::registry::Row::gauges)).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Gauges {
+    /// Probability with which a packet of mean size is signalled now, 0 to 1.
+    pub probability: Option<f64>,
+    /// The law's own control variable.
+    pub control: Option<f64>,
+    /// How many flows it keeps something of, or how many queues hold packets or have a turn.
+    pub tracked_flows: Option<u32>,
+}
 
 /// A column of the tables of the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

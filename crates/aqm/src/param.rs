@@ -139,6 +139,17 @@ impl Param {
     pub const ANY: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
 }
 
+/// The `capacity` of a discipline that computes something from the link's rate.
+pub const CAPACITY: Param = Param {
+    name: "capacity",
+    kind: Kind::Rate,
+    default: "",
+    range: (1.0, 1e13),
+    doc: "The rate that it takes for the link's, whatever that is; absent, the rate that the link tells it. Needed \
+          where the link tells of none.",
+    source: "tc-red(8) has bandwidth for it",
+};
+
 impl From<Param> for Param<Text> {
     fn from(param: Param) -> Self {
         let Param { name, kind, default, range, doc, source } = param;

@@ -2,6 +2,7 @@
 
 use crate::law::{self, Boxed, Law};
 use crate::packet::Packet;
+pub use crate::param::CAPACITY;
 use crate::param::{Kind, Param, Refusal, Text, Values};
 use crate::qdisc::brought::{Brought, Scheduler};
 use crate::qdisc::fifo::Fifo;
@@ -439,17 +440,6 @@ pub const fn only(form: &'static [&'static str; 1], source: &'static str) -> Par
         source,
     }
 }
-
-/// The `capacity` of a discipline that computes something from the link's rate.
-pub const CAPACITY: Param = Param {
-    name: "capacity",
-    kind: Kind::Rate,
-    default: "",
-    range: (1.0, 1e13),
-    doc: "The rate that it takes for the link's, whatever that is; absent, the rate that the link tells it. Needed \
-          where the link tells of none.",
-    source: "tc-red(8) has bandwidth for it",
-};
 
 /// The `uses_rate` of a row that always computes from the link's rate.
 pub fn always(_values: &Values) -> bool {

@@ -2,10 +2,8 @@
 //! file, and a value that owns its texts in a registry.
 
 use crate::cause::OwnCause;
-use crate::gauge::Gauge;
-use crate::law::Gauges;
-use crate::param::{Param, Refusal, Text, Values};
-use crate::registry::CAPACITY;
+use crate::gauge::{Gauge, Gauges};
+use crate::param::{CAPACITY, Param, Refusal, Text, Values};
 use base::Rate;
 
 /// Where the texts of a row are, and with them its lists: in the program itself, or in memory that the row owns. The

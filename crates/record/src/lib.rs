@@ -21,6 +21,7 @@ mod tally;
 mod window;
 
 pub use frames::{Encoded, Frames};
+pub use measures::hosts::{HeldBack, TcpTotals};
 pub use meter::{Meter, Passed};
 pub use probes::Probes;
 pub use responses::Responses;
@@ -28,6 +29,6 @@ pub use rows::{
     DelayRow, DemandRow, Demanded, Discard, DropRow, ExchangeRow, FrameRow, ProbeRow, QueueRow, Sink, TcpRow,
 };
 pub use seconds::seconds;
-pub use summary::{Crossing, Engine, HeldBack, Summary, TcpTotals, Waits};
+pub use summary::{Crossing, Engine, Summary, Waits};
 pub use tally::Tally;
 pub use window::{Edge, Window};

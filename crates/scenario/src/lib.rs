@@ -54,7 +54,9 @@ pub use kinds::{
 pub use known_as::{known_as, names as known_as_names};
 pub use live::{Capture, Family, Live, Maker};
 pub use network::Built;
-pub use resolve::{LoadRequest, Resolved, resolve, resolve_with};
-pub use scenario::{Direction, Hosts, Link, Path, QdiscSpec, Record, Route, RttSpec, Scenario, ToldRate, Traffic};
+pub use resolve::{Resolved, resolve, resolve_with};
+pub use scenario::{
+    Direction, Hosts, Link, LoadRequest, Path, QdiscSpec, Record, Route, RttSpec, Scenario, ToldRate, Traffic,
+};
 pub use voice::{Asks, Command, Opening, Owner, Turn, Voice, opens};
 pub use written::Document;

@@ -32,7 +32,6 @@ use crate::distribution::is_data;
 use crate::document::Data;
 use crate::error::Error;
 use crate::kept::{self, ReadFile};
-use crate::network::{LINK, LINKS};
 use crate::qdisc;
 use crate::scenario::{Link, QdiscSpec, ToldRate};
 use crate::section::{Entry, Section};
@@ -47,6 +46,10 @@ use base::{Rate, Span, Stream, Time};
 use net::Delay;
 use std::sync::Arc;
 
+/// The key of one link, which is also its name.
+pub(crate) const LINK: &str = "link";
+/// The table of several.
+pub(crate) const LINKS: &str = "links";
 const KEYS: &[&str] = &[
     "rate",
     "reverse_rate",

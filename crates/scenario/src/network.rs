@@ -17,7 +17,7 @@
 
 use crate::bounds::MOST_LINKS;
 use crate::error::Error;
-use crate::link;
+use crate::link::{self, LINK, LINKS};
 use crate::scenario::{Link, Route, Scenario, Traffic};
 use crate::section::{Entry, Section};
 use crate::units;
@@ -26,10 +26,6 @@ use aqm::{Framing, Packet};
 use base::Span;
 use net::{DelayAt, Net, Port, Receivers, Routes, Step};
 
-/// The key of one link, which is also its name.
-pub(crate) const LINK: &str = "link";
-/// The table of several.
-pub(crate) const LINKS: &str = "links";
 pub(crate) const ROUTE_KEYS: &[&str] = &["route", "reverse_route", RTT_AT];
 const RTT_AT: &str = "rtt_at";
 /// The clock of a delay emulator, where hosts speak TCP.

@@ -10,27 +10,16 @@ use crate::hosts;
 use crate::impairments;
 use crate::kept::{self, KeptFile};
 use crate::kinds::Reached;
-use crate::link;
+use crate::link::{self, LINK, LINKS};
 use crate::live::{self, Maker};
-use crate::network::{self, LINK, LINKS};
-use crate::scenario::{Direction, Path, Record, RttSpec, Scenario, Traffic};
+use crate::network;
+use crate::scenario::{LoadRequest, Path, Record, RttSpec, Scenario, Traffic};
 use crate::section::{Context, Entry, Section};
 use crate::stacks::{self, STACKS, Stacks};
 use crate::units;
 use crate::written::{self, Document, Fields, Written};
 use aqm::registry::Registry;
 use base::{Distribution, Rate, Span};
-
-/// A load that was asked for without the number of users that offers it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LoadRequest {
-    /// Index of the traffic block, from 0: its users are set by the override `traffic.N.users`.
-    pub traffic: usize,
-    /// Mean throughput of IP packets that the users shall have in one direction of an uncongested link.
-    pub load: Rate,
-    /// Which way the responses of the block flow.
-    pub direction: Direction,
-}
 
 /// A scenario that has been read and checked.
 #[derive(Clone, Debug)]

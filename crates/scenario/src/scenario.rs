@@ -233,6 +233,17 @@ pub struct Hosts {
     pub servers: Option<u32>,
 }
 
+/// A load that was asked for without the number of users that offers it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoadRequest {
+    /// Index of the traffic block, from 0: its users are set by the override `traffic.N.users`.
+    pub traffic: usize,
+    /// Mean throughput of IP packets that the users shall have in one direction of an uncongested link.
+    pub load: Rate,
+    /// Which way the responses of the block flow.
+    pub direction: Direction,
+}
+
 /// Which way responses and data flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {

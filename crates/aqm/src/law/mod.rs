@@ -33,6 +33,7 @@ pub mod step;
 pub mod threshold;
 
 use crate::cause::Cause;
+pub use crate::gauge::Gauges;
 use crate::packet::Backlog;
 use crate::param::Values;
 use crate::qdisc::fifo::{End, Limit};
@@ -93,18 +94,6 @@ impl Verdict {
     pub const fn signal(ecn_enabled: bool, ecn: Ecn, cause: Cause) -> Self {
         if ecn_enabled && ecn.is_ect() { Self::Mark(cause) } else { Self::Drop(cause) }
     }
-}
-
-/// What a law shows of itself in time series; `None` if it has no such quantity. Its row says what each is
-/// ([`Row::gauges`](crate::registry::Row::gauges)).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Gauges {
-    /// Probability with which a packet of mean size is signalled now, 0 to 1.
-    pub probability: Option<f64>,
-    /// The law's own control variable.
-    pub control: Option<f64>,
-    /// How many flows it keeps something of, or how many queues hold packets or have a turn.
-    pub tracked_flows: Option<u32>,
 }
 
 /// A control law. All methods may be called early or often without harm; none reads a clock.

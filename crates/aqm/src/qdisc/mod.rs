@@ -22,7 +22,7 @@ pub mod thinned;
 pub mod tournament;
 
 use crate::egress::Delivery;
-use crate::law::Gauges;
+use crate::gauge::Gauges;
 use crate::line::{Due, Line};
 use crate::packet::{Backlog, Driver, Packet, Tap};
 use crate::param::Values;

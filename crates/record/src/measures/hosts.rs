@@ -2,8 +2,47 @@
 
 use super::Row;
 use crate::meter::Counts;
-use crate::summary::{HeldBack, TcpTotals};
 use serde_json::{Map, Value, json};
+
+/// What TCP did within the measured window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TcpTotals {
+    /// Whether any TCP ran.
+    pub is_used: bool,
+    /// Bytes that reached applications in order, forward and in reverse.
+    pub delivered_bytes: [u64; 2],
+    /// Segments sent again.
+    pub retransmitted_segments: u64,
+    /// Retransmission timers that expired.
+    pub timeouts: u64,
+    /// Reductions of a window by fast recovery.
+    pub recoveries: u64,
+    /// Reductions of a window by ECN; `None` where the hosts do not count them.
+    pub ecn_reductions: Option<u64>,
+    /// Connections that ended.
+    pub flows_completed: u64,
+    /// Connections that were given up.
+    pub flows_failed: u64,
+    /// Packets lost before they reached the bottleneck; `None` where no connection has losses of its own.
+    pub lost_before_link: Option<u64>,
+    /// Bytes of each everlasting flow, for Jain's index.
+    pub bulk_bytes: Vec<u64>,
+    /// What held endless flows back, by block: `None` for a block without such flows, empty where nobody looked.
+    pub held_back: Vec<Option<HeldBack>>,
+}
+
+/// What held the endless flows of a block back, as seen at intervals within the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeldBack {
+    /// How often one of them was looked at.
+    pub looks: u64,
+    /// How often it had data that the receiver's window did not let out.
+    pub by_window: u64,
+    /// How often data of its own waited for its access link.
+    pub by_access: u64,
+    /// What they delivered, bytes.
+    pub bytes: u64,
+}
 
 /// What TCP did, and in what time.
 pub struct Tcp<'a> {

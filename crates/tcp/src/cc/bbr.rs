@@ -36,8 +36,7 @@ mod aggregation;
 mod policer;
 
 use super::windowed::WindowedMax;
-use super::{Congestion, Controller, Sample, Stage, Steer, Window};
-use crate::endpoint::{BURSTS, MOST_BURST};
+use super::{BURSTS, Congestion, Controller, MOST_BURST, Sample, Stage, Steer, Window};
 use crate::stack::Config;
 use aggregation::Aggregation;
 use base::{Span, Time, maths};

@@ -23,6 +23,11 @@ pub use registry::{Algorithm, Control};
 use crate::stack::Config;
 use base::{Span, Time};
 
+/// The most bytes of a paced burst in Linux: GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one.
+pub(crate) const MOST_BURST: u64 = 65_536 - 1 - 320;
+/// Paced bursts a second in Linux: 2 to the power of `sk_pacing_shift`, which is 10.
+pub(crate) const BURSTS: f64 = 1_024.0;
+
 /// The congestion window, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {

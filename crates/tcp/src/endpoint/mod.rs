@@ -43,7 +43,6 @@ mod sender;
 mod wraps_linux;
 
 pub use observing::{CongestionState, Stats};
-pub(crate) use sender::{BURSTS, MOST_BURST};
 
 use crate::segment::{Flags, Segment};
 use crate::stack::Config;

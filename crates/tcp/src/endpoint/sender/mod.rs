@@ -60,7 +60,6 @@ use crate::rtt::RttEstimator;
 use crate::segment::Flags;
 use crate::stack::{Config, EcnMode};
 use base::{Ecn, Time};
-pub(crate) use pacing::{BURSTS, MOST_BURST};
 use reduction::Descent;
 use repair::Repair;
 

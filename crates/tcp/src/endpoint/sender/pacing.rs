@@ -13,7 +13,7 @@
 //!   waits in the host's own queue (TSQ).
 
 use super::{Outlet, Phase, Sender};
-use crate::cc::{Algorithm, Controller, Lost, Sample, Stage, Told, Window};
+use crate::cc::{Algorithm, BURSTS, Controller, Lost, MOST_BURST, Sample, Stage, Told, Window};
 use crate::delivery::Sampler;
 use crate::endpoint::Emit;
 use crate::memory::renewed;
@@ -24,10 +24,6 @@ use base::{Span, Time};
 
 /// So many segments go out at once before pacing begins.
 const UNPACED: u64 = 10;
-/// The most bytes of a burst: GSO_LEGACY_MAX_SIZE less MAX_TCP_HEADER and one.
-pub(crate) const MOST_BURST: u64 = 65_536 - 1 - 320;
-/// Bursts a second: 2 to the power of `sk_pacing_shift`, which is 10.
-pub(crate) const BURSTS: f64 = 1_024.0;
 /// The fewest segments of a burst: tcp_min_tso_segs.
 const LEAST_BURST: u64 = 2;
 /// The rate over window and round-trip time: tcp_pacing_ss_ratio, and tcp_pacing_ca_ratio below.
