@@ -79,7 +79,8 @@ def test_many_panels_are_drawn_in_rows_and_say_that_they_are_enlarged():
     # Half of the exchanges take longer than 0.4 s in the imagined runs.
     assert found[0].caption.endswith("Shown from 0.4 s and 50 % on.")
     for figure in found:
-        assert all(f"8{k} %" in figure.svg for k in range(6))
+        svg = figure.svg  # drawn at each look
+        assert all(f"8{k} %" in svg for k in range(6))
 
 
 def test_numbers_of_an_axis_are_written_alike():
@@ -94,7 +95,8 @@ def test_numbers_of_an_axis_are_written_alike():
     assert (plain(0.30000000000000004), plain(2.5), plain(0.0)) == ("0.3", "2.5", "0")
     rare = [cell("pi-24", runs=[10**7, *[0] * 8, 1]), cell("rem-24", runs=[100, 10, 1])]
     for drawn in figures.draw([spec("loss_runs")], finder(rare)):
-        assert "0.00001" in drawn.svg and "1e-05" not in drawn.svg
+        svg = drawn.svg
+        assert "0.00001" in svg and "1e-05" not in svg
 
 
 def test_against_draws_the_t_interval_where_it_was_measured():
