@@ -340,8 +340,7 @@ def test_command_lines_are_read(line, qdisc):
 def test_a_quantum_of_drr_is_the_one_that_the_kernel_takes(said, taken):
     """Of a class, sch_drr.c."""
     text = (
-        "tc qdisc add dev eth0 root handle 10: drr\n"
-        f"tc class add dev eth0 parent 10: classid 10:1 drr quantum {said}\n"
+        f"tc qdisc add dev eth0 root handle 10: drr\ntc class add dev eth0 parent 10: classid 10:1 drr quantum {said}\n"
     )
     link, found = link_of(text, rate="10mbit")
     assert link["qdisc"]["quantum"] == f"{taken}b"
