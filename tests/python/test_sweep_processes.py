@@ -40,10 +40,13 @@ values = [800, 1200, 1600]
 
 PROGRAM = "from aqmlab.cli import main; main()"
 LONG = "2500s"
-"""Long enough for several reports of progress, which come ten times a second: about a second of processor time."""
+"""Long enough to be killed twice in: reports of progress come ten times a second, and this takes seconds."""
 
 SOME = "800s"
-"""Long enough to be stopped in."""
+"""Long enough for some reports of progress."""
+
+SHORT = "200s"
+"""Long enough to be stopped in, as one of several."""
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +100,7 @@ def workers(monkeypatch) -> Iterator[list[local._Worker]]:
 
 
 def test_processes_find_what_one_process_finds(workers):
-    wanted = tasks(LONG)[:3]
+    wanted = tasks(SOME)[:3]
     watcher = Watcher()
     there = dict(sweep.run(wanted, jobs=2, monitor=watcher, fresh=True))
     here = dict(sweep.run(wanted, fresh=True, executor=sweep.InProcess()))
@@ -108,7 +111,7 @@ def test_processes_find_what_one_process_finds(workers):
 
 
 def test_a_run_whose_worker_was_killed_is_made_once_more(workers):
-    wanted = tasks(LONG)[:2]
+    wanted = tasks(SOME)[:2]
     watcher = Watcher(kills=1, pool=workers)
     found = dict(sweep.run(wanted, jobs=2, monitor=watcher, fresh=True))
     assert found.keys() == {task.key for task in wanted}
@@ -173,11 +176,11 @@ HOW = {"ctrl-c": signal.SIGINT, "told to end": signal.SIGTERM, "killed": signal.
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc to see processes")
 def test_stopped_in_the_middle_nothing_is_left_behind_and_resume_finds_the_same(tmp_path, monkeypatch):
-    whole = {task.key: found.digest for task, found in sweep.InProcess().each(tasks(SOME), Silent())}
+    whole = {task.key: found.digest for task, found in sweep.InProcess().each(tasks(SHORT), Silent())}
     running = {}
     for name in HOW:  # side by side, for most of the time goes into starting
         (tmp_path / name / "scratch").mkdir(parents=True)
-        (tmp_path / name / "grid.toml").write_text(GRID.format(duration=SOME))
+        (tmp_path / name / "grid.toml").write_text(GRID.format(duration=SHORT))
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "TMPDIR": str(tmp_path / name / "scratch")}
         environment["AQMLAB_CACHE"] = str(tmp_path / name / "cache")
         running[name] = subprocess.Popen(
