@@ -28,6 +28,9 @@ NATIVE = native
 
 CHILD = Path(__file__).with_name("fake_child.py")
 
+BLANK = {"svg": b'<svg viewBox="0 0 1 1"></svg>', "png": b"\x89PNG"}
+"""What `undrawn` has in the place of each figure."""
+
 BASE = """
 name = "web users"
 duration = "30s"
@@ -86,6 +89,21 @@ def small(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     monkeypatch.delenv("FAKE_CHILD", raising=False)
     return base
+
+
+@pytest.fixture
+def undrawn() -> Iterator[pytest.MonkeyPatch]:
+    """Figures are made up, but neither laid out nor written, which takes longer than the runs of a short test.
+
+    A test that looks at them says `undrawn.undo()`.
+    """
+    from aqmlab.figures import drawers, drawn
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(drawers, "MOST", 0)  # in this process
+        patched.setattr(drawn, "_lay_out", lambda *_: None)
+        patched.setattr(drawn, "_saved", lambda figure, format, dpi=0.0: BLANK[format])
+        yield patched
 
 
 @pytest.fixture

@@ -111,6 +111,7 @@ def test_what_cannot_mark_is_not_run_with_ecn(pie):
     assert at["pie", "on"]["link"]["qdisc"]["ecn"] is True and at["pie", "on"]["tcp"]["ecn"] == "on"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_cases_with_ecn_are_counted_beside_what_cannot_mark(here):
     words = ["evaluate", "pie", "--against", "", "--quick", "--only", "ecn/access/20ms/*", "--out", "out"]
     assert cli.invoke(words) == 0

@@ -17,6 +17,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import evaluation_pages
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 FAILS = '''"""A law that breaks its promises where many packets come."""
 
 import aqmlab

@@ -21,10 +21,11 @@ from aqmlab.study import definition, folders, found, outcome, overview, runs
 from aqmlab.sweep.kept import Kept
 from conftest import ROOT, hears_signals
 
-pytestmark = pytest.mark.usefixtures("settled_runs", "here")
+pytestmark = pytest.mark.usefixtures("settled_runs", "here", "undrawn")
 
 
-def test_a_study_of_ones_own_is_run_judged_and_reported(folder, capsys):
+def test_a_study_of_ones_own_is_run_judged_and_reported(folder, capsys, undrawn):
+    undrawn.undo()
     assert cli.invoke(["study", "tiny"]) == 0
     answer = capsys.readouterr()
     assert "tiny-1  holds" in answer.out and "tiny-2  does not hold" in answer.out
@@ -41,7 +42,9 @@ def test_a_study_of_ones_own_is_run_judged_and_reported(folder, capsys):
     # The stand-in says that a run takes between 1.5 and 2.5 s.
     assert 15 * 1.5 <= facts["cpu_h"] * 3600 <= 15 * 2.5
     assert facts["simulated_h"] == pytest.approx(15 * 30 / 3600)
-    assert (out / "report.html").exists() and list((out / "figures").glob("*.svg"))
+    assert (out / "report.html").exists()
+    svgs = [path.read_text() for path in (out / "figures").glob("*.svg")]
+    assert svgs and all("<path" in svg for svg in svgs)
     table = pl.read_parquet(out / "runs.parquet")
     assert table.height == 18 and table["seed"].unique().sort().to_list() == [1, 2, 3]
 

@@ -13,7 +13,7 @@ from aqmlab.json_files import read_json
 from aqmlab.study import definition, folders, found, overview
 from conftest import ROOT
 
-pytestmark = pytest.mark.usefixtures("settled_runs", "here")
+pytestmark = pytest.mark.usefixtures("settled_runs", "here", "undrawn")
 
 
 def test_numbers_are_kept_with_the_study_and_make_its_page(folder, here):
