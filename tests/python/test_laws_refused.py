@@ -325,12 +325,12 @@ def test_a_law_that_misbehaves_is_named_and_loses_no_finished_run(link, tmp_path
 
 
 @pytest.mark.parametrize("reps", [1, 2])
-def test_the_others_of_a_comparison_are_finished_and_a_repaired_law_is_resumed(link, tmp_path, capsys, reps):
+def test_the_others_of_a_comparison_are_finished_and_a_repaired_law_is_resumed(link, tmp_path, capsys, undrawn, reps):
     fails = own(tmp_path, "return 77 if self.every == 7 and self.seen > 99 else aqmlab.PASS", "(compiled=False)")
     out = tmp_path / "out"
     words = ["compare", str(link), f"{fails} every 7", "mine every 9", "fq_mine", "pie", "--set", "duration=3s"]
-    words += ["-o", str(out), "--reps", str(reps), "--jobs", "1", "--report"]
-    assert cli.invoke([*words, "--json"]) == 1
+    words += ["-o", str(out), "--reps", str(reps), "--jobs", "1"]
+    assert cli.invoke([*words, "--json", "--report"]) == 1
     said = capsys.readouterr()
     answer, run = json.loads(said.out), ", run 1" if reps > 1 else ""
     message = f"mine every 7{run}: the law mine answered 77, which is no verdict"
@@ -349,7 +349,7 @@ def test_the_others_of_a_comparison_are_finished_and_a_repaired_law_is_resumed(l
     assert "holds another comparison" in capsys.readouterr().err
     assert {path: path.stat().st_mtime_ns for path in made} == made
     fails.write_text(fails.read_text().replace("return 77", "return aqmlab.DROP"))
-    assert cli.invoke([*words, "--resume", "--json"]) == 0
+    assert cli.invoke([*words, "--resume", "--json", "--report"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in answer["variants"]] == ["mine every 7", "mine every 9", "fq_mine", "pie"]
     assert answer["failed"] == [] and "Failed:" not in (out / "report.html").read_text()
