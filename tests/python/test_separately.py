@@ -47,6 +47,12 @@ def mixed(tmp_path_factory):
         )
 
 
+@pytest.fixture(scope="module")
+def written(mixed):
+    """The text of its page, beside which its figures are."""
+    return report.write(mixed).read_text(encoding="utf-8")
+
+
 TWO_LINKS = """
 name = "two links"
 duration = "6s"
@@ -153,14 +159,14 @@ def test_as_many_losses_in_each_run_are_no_certainty():
     assert named._told_by_spread("probes.forward.one_way_delay_s.p50", same) == same
 
 
-def test_screen_and_page_show_them(mixed, capsys):
+def test_screen_and_page_show_them(mixed, written, undrawn, capsys):
     terminal.comparison(terminal.console(), mixed)
     said = capsys.readouterr().out
-    page = report.write(mixed).read_text()
     for title in ("Block web", "Block poisson", "Probes forward", "Probes in reverse", "Hosts"):
-        assert title in said and title in page
+        assert title in said and title in written
     # A delay of both ways together is that of neither, and each way has a table.
-    assert not re.search("probe delay|jitter", said) and "probe one-way delay" not in page and "probe loss" in page
+    assert not re.search("probe delay|jitter", said) and "probe one-way delay" not in written
+    assert "probe loss" in written
     alone = report.write(mixed.baseline.result).read_text()
     assert "probe one-way delay, median, both ways together (ms)" in alone
     # What is of the only link is of the direction in which data flows, and its heads say so.
@@ -267,10 +273,9 @@ flows = 2
 """
 
 
-def test_a_report_shows_them_at_both_widths(mixed):
-    page = report.write(mixed).read_text(encoding="utf-8")
+def test_a_report_shows_them_at_both_widths(mixed, written):
     for name, title in (("blocks", "Each block of traffic"), ("probes", "Probes each way")):
-        assert page.count(f'aria-label="{title}; described below"') == 2
+        assert written.count(f'aria-label="{title}; described below"') == 2
         assert (mixed.folder / f"figures/{name}.png").exists()
 
 

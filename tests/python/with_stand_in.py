@@ -1,8 +1,10 @@
 """The command line on the stand-in engine, for tests that need a process of their own: delay a tick, then arguments."""
 
 import sys
+from pathlib import Path
 
-import conftest  # noqa: F401 - puts the package on the path
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+
 import fake_native
 from aqmlab import engine, sweep
 from aqmlab.cli import main
