@@ -20,8 +20,6 @@ from aqmlab.errors import AqmlabError, CannotRun
 from aqmlab.live import plan, preflight, registry
 from conftest import NATIVE, ROOT
 
-pytestmark = pytest.mark.alone
-
 NETWORK = ROOT / "examples/home-and-core.toml"
 
 SCENARIO = """
@@ -171,6 +169,7 @@ def test_without_traffic_delays_lie_where_those_of_the_first_block_do():
     assert [block.get("reverse_route") for block in quiet(there, back, there)] == [None, ["b"]]
 
 
+@pytest.mark.alone
 @needs_engine
 def test_a_program_inside_a_network_ends_with_its_own_exit_code(link):
     asked = prompt(NETWORK, "--", "sh", "-c", "exit 7")
@@ -217,6 +216,7 @@ def test_a_shell_is_found_wherever_it_noted_itself(monkeypatch, tmp_path):
         assert registry.folder_of(os.getppid()) is None
 
 
+@pytest.mark.alone
 @needs_engine
 def test_a_program_inside_ends_with_its_own_exit_code(link):
     asked = prompt(link, "--", "sh", "-c", "echo at $AQMLAB_LEFT; exit 7")
@@ -225,6 +225,7 @@ def test_a_program_inside_ends_with_its_own_exit_code(link):
     assert out == "at 10.127.0.1\n" and "You are on" not in said and "forward: " in said
 
 
+@pytest.mark.alone
 @needs_engine
 @pytest.mark.parametrize(
     ("program", "code"),
@@ -247,6 +248,7 @@ def test_ctrl_c_is_the_programs(link, program, code):
         asked.communicate()
 
 
+@pytest.mark.alone
 @needs_engine
 def test_a_prompt_and_one_that_joins(link):
     """Two terminals: what one sends the other receives, over the link; the first one's end is the other's."""
@@ -291,6 +293,7 @@ def test_a_prompt_and_one_that_joins(link):
                 one.communicate()
 
 
+@pytest.mark.alone
 @needs_engine
 def test_ctrl_c_is_heard_by_what_takes_the_place_of_a_joined_shell(link):
     first, other = prompt(link, "--side", "left"), None
@@ -317,6 +320,7 @@ def test_ctrl_c_is_heard_by_what_takes_the_place_of_a_joined_shell(link):
                 one.communicate()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("program", ["/bin/sh", "bash"])
 def test_a_joined_shell_hears_that_its_link_has_gone(monkeypatch, program):
     """Without a link: it ends by itself long before it would be killed, and what it left behind with it."""
@@ -333,6 +337,7 @@ def test_a_joined_shell_hears_that_its_link_has_gone(monkeypatch, program):
         assert time.monotonic() - began < 30 and joined.returncode == 128 + signal.SIGHUP
 
 
+@pytest.mark.alone
 @needs_engine
 def test_a_prompt_that_is_killed_is_no_failure_of_ours(link):
     """There is no traceback, and the exit code is the shells' for it; what the link carried is said all the same."""
@@ -351,6 +356,7 @@ def test_a_prompt_that_is_killed_is_no_failure_of_ours(link):
         first.communicate()
 
 
+@pytest.mark.alone
 @needs_engine
 @pytest.mark.skipif(shutil.which("ping") is None, reason="left out: there is no ping here")
 def test_tens_of_thousands_of_connections_may_be_open(link):

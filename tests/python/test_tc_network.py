@@ -13,8 +13,6 @@ from aqmlab.tc import network
 from aqmlab.tc.lines import Line
 from conftest import NATIVE, ROOT
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture(autouse=True)
 def real(stand_in, monkeypatch):
@@ -192,6 +190,7 @@ route = ["two"]
 """
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("one", "two"), [("one", "two"), ("up", "down"), ("type", "help")])
 def test_a_kernel_takes_the_lines_and_carries_packets_along_the_routes(tmp_path, one, two):
     """Also those of links that are called as words of ip(8) are."""

@@ -24,8 +24,6 @@ from aqmlab.watch.seen import DRAWN, POINTS, Run, Seen
 from aqmlab.watch.server import Watch
 from conftest import NATIVE, ROOT, hears_signals
 
-pytestmark = pytest.mark.alone
-
 SIZE = Size(60.0, 1.0)
 
 
@@ -309,6 +307,7 @@ def until(view, condition: str) -> None:
         view.evaluate("() => new Promise((drawn) => requestAnimationFrame(drawn))")
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(NATIVE is None, reason="left out: the engine is not built")
 def test_a_browser_draws_a_run_while_it_goes_on(tmp_path, chromium, monkeypatch):
     """A run of the engine, watched by another process: what is drawn is what the run came to."""
