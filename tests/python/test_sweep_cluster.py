@@ -31,6 +31,7 @@ from aqmlab.sweep.maker import sources_sha256
 from conftest import NATIVE, ROOT
 from own_laws import own
 from processes import children, is_alive
+from watcher import Watcher, until
 
 pytest.importorskip("distributed", reason="needs the package distributed")
 
@@ -88,13 +89,6 @@ class Site:
             return subprocess.Popen(command, cwd=self.folder, env=environment, stdout=log, stderr=log)
 
 
-def until(holds, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Iterator[Site]:
     site = Site(tmp_path_factory.mktemp("site"))
@@ -118,24 +112,6 @@ def reached(site) -> Iterator[cluster.Cluster]:
         assert isinstance(executor, cluster.Cluster)
         until(lambda: len(executor.workers()) == 2)
         yield executor
-
-
-class Watcher(Silent):
-    def __init__(self) -> None:
-        self.expected, self.begun, self.ended, self.ticks = 0, 0, 0, 0
-
-    def expect(self, runs: int, size: Size) -> None:
-        self.expected += runs
-
-    def begin(self, label: str, size: Size) -> int:
-        self.begun += 1
-        return self.begun
-
-    def tick(self, run, tick) -> None:
-        self.ticks += 1
-
-    def end(self, run: int) -> None:
-        self.ended += 1
 
 
 def tasks(duration: str = SHORT) -> list[plan.Task]:

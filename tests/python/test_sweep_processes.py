@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,10 +14,11 @@ import pytest
 
 from aqmlab import engine, sweep
 from aqmlab.errors import AqmlabError, CannotRun
-from aqmlab.progress import Silent, Size
+from aqmlab.progress import Silent
 from aqmlab.sweep import grid, local, plan, sweeps
 from conftest import NATIVE, ROOT, hears_signals
 from processes import children, is_alive
+from watcher import Watcher, until
 
 GRID = """
 name = "small"
@@ -59,29 +59,19 @@ def tasks(duration: str = "6s") -> list[plan.Task]:
     return plan.plan([(point, seed) for point in one.points for seed in (1, 2)])
 
 
-class Watcher(Silent):
-    """Hears of runs; kills the worker of the first one that has begun, as often as it is told to."""
+class Killer(Watcher):
+    """Kills the worker of the first run that has begun, as often as it is told to."""
 
-    def __init__(self, kills: int = 0, pool: "list[local._Worker] | None" = None) -> None:
-        self.kills, self.expected, self.begun, self.ended, self.ticks = kills, 0, 0, 0, 0
-        self.pool = [] if pool is None else pool
-
-    def expect(self, runs: int, size: Size) -> None:
-        self.expected += runs
-
-    def begin(self, label: str, size: Size) -> int:
-        self.begun += 1
-        return self.begun
+    def __init__(self, kills: int, pool: list[local._Worker]) -> None:
+        super().__init__()
+        self.kills, self.pool = kills, pool
 
     def tick(self, run, tick) -> None:
-        self.ticks += 1
+        super().tick(run, tick)
         if self.kills:
             self.kills -= 1
             victim = next(worker for worker in self.pool if worker.run == run and worker.task is not None)
             victim.process.send_signal(signal.SIGKILL)
-
-    def end(self, run: int) -> None:
-        self.ended += 1
 
 
 @pytest.fixture
@@ -112,7 +102,7 @@ def test_processes_find_what_one_process_finds(workers):
 
 def test_a_run_whose_worker_was_killed_is_made_once_more(workers):
     wanted = tasks(SOME)[:2]
-    watcher = Watcher(kills=1, pool=workers)
+    watcher = Killer(kills=1, pool=workers)
     found = dict(sweep.run(wanted, jobs=2, monitor=watcher, fresh=True))
     assert found.keys() == {task.key for task in wanted}
     assert len(workers) == 3 and workers[0].process.returncode is not None
@@ -120,7 +110,7 @@ def test_a_run_whose_worker_was_killed_is_made_once_more(workers):
 
 
 def test_a_run_that_kills_every_worker_ends_with_a_line(workers):
-    watcher = Watcher(kills=2, pool=workers)
+    watcher = Killer(kills=2, pool=workers)
     with pytest.raises(CannotRun) as refused:
         list(sweep.run(tasks(LONG)[:1], jobs=1, monitor=watcher))
     said = str(refused.value)
@@ -162,13 +152,6 @@ def test_who_stops_asking_ends_the_workers(workers):
 
 def command(file: Path, out: Path, *more: str) -> list[str]:
     return [sys.executable, "-c", PROGRAM, "sweep", str(file), "-o", str(out), "--jobs", "2", *more]
-
-
-def until(holds, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 HOW = {"ctrl-c": signal.SIGINT, "told to end": signal.SIGTERM, "killed": signal.SIGKILL}
