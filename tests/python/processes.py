@@ -1,5 +1,6 @@
 """Processes of this machine, as /proc tells of them."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,15 @@ def children(of: int) -> list[int]:
 def session(of: int) -> list[int]:
     """Processes of a session that are alive."""
     return [process for process, state, _, leader in _all() if leader == of and state not in "ZX"]
+
+
+def threads(name: str) -> int:
+    """How many threads of this process have a name."""
+    found = 0
+    for place in Path("/proc/self/task").glob("*/comm"):
+        with contextlib.suppress(OSError):
+            found += place.read_text() == f"{name}\n"
+    return found
 
 
 def _all() -> Iterator[tuple[int, str, int, int]]:

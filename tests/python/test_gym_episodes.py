@@ -1,7 +1,6 @@
 """What an episode is measured by, what it begins with, and how it ends where something fails. Needs the engine."""
 
 import gc
-import time
 import weakref
 
 import gymnasium
@@ -14,6 +13,8 @@ from aqmlab.errors import BadInput, Misbehaved
 from aqmlab.gym import Link
 from aqmlab.laws import interpreted
 from own_laws import own
+from processes import threads
+from watcher import until
 
 pytestmark = pytest.mark.usefixtures("nothing_allowed")
 
@@ -120,14 +121,15 @@ def test_where_a_law_fails_no_other_is_asked_any_more_and_none_is_forgotten_befo
     path.write_text(f"import time\n{path.read_text()}")
     given = {"scenario": SCENARIO, "duration": "1s", "action": {"every": (2, 60)}, "step": "200ms"}
     keys = {"link.qdisc.kind": str(path), "link.qdisc.ecn": True}
+    before = threads("aqmlab-link")
     several = gymnasium.make_vec(NAME, num_envs=3, threads=3, set=keys, **given)
     several.reset(seed=1)
     with pytest.raises(Misbehaved, match="AttributeError: 'Mine' object has no attribute 'nothing'"):
         [several.step([[0.5]] * 3) for _ in range(4)]
     count = len(asked)
-    time.sleep(0.1)
-    assert len(asked) == count and not interpreted.FAILURES
     several.close()
+    until(lambda: threads("aqmlab-link") <= before)  # they have done all that they were given
+    assert len(asked) == count and not interpreted.FAILURES
 
 
 def test_what_is_set_holds_from_the_end_of_the_step_on(tmp_path, monkeypatch):

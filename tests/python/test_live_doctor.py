@@ -341,7 +341,7 @@ def test_a_process_is_named_by_its_start():
     began = registry.started(os.getpid())
     assert began is not None and began == registry.started(os.getpid())
     done = subprocess.Popen(["true"])
-    time.sleep(0.2)
+    os.waitid(os.P_PID, done.pid, os.WEXITED | os.WNOWAIT)
     assert registry.started(done.pid) is None  # dead, though not yet buried
     done.wait()
     assert registry.started(done.pid) is None

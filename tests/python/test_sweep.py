@@ -1,15 +1,16 @@
 """A sweep from a file to its rows, on the stand-in engine and in this process."""
 
 import contextlib
+import itertools
 import json
 import re
 import resource
-import time
 import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -78,13 +79,13 @@ def test_a_table_that_the_disk_has_no_room_for_fails_as_other_files_do(tmp_path)
 
 
 def test_a_table_that_takes_long_to_write_is_written_seldom(file, tmp_path, monkeypatch):
-    writes = []
+    writes, now = [], itertools.count(0.0)  # a second later at each look
 
     def save(rows: pl.DataFrame, path: Path) -> None:
         writes.append(rows.height)
-        time.sleep(0.01)
 
     monkeypatch.setattr(table, "save", save)
+    monkeypatch.setattr(table, "time", SimpleNamespace(monotonic=lambda: next(now)))
     monkeypatch.setattr(table, "WRITE_EVERY_S", 0.0)
     monkeypatch.setattr(table, "WRITING", 1e-5)
     sweeps.run(sweeps.read(file), tmp_path / "out")
