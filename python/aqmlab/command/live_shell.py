@@ -7,7 +7,6 @@ that the test bed holds, and is sent away when the link goes.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import shlex
@@ -28,7 +27,7 @@ from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput, CannotRun
 from aqmlab.json_files import Json, read_json
 from aqmlab.laws import brought
-from aqmlab.live import at_fault, plan, preflight, process, registry
+from aqmlab.live import at_fault, machine, plan, preflight, process, registry
 from aqmlab.results import store
 from aqmlab.runs import calibration
 from aqmlab.runs.bed import SIDES
@@ -56,9 +55,6 @@ FIRST = ["unshare", "--pid", "--fork", "--kill-child", "/bin/sh", "-c", 'trap : 
 The shell is a child of the first process of its namespace, for the kernel keeps from that one every signal that it does
 not handle: pid_namespaces(7). The first one outlives Ctrl-C; a trap is none of its children's.
 """
-
-PR_SET_PDEATHSIG = 1
-"""prctl(2)."""
 
 
 def open_prompt(
@@ -211,19 +207,12 @@ def _join(number: int, side: str, as_json: bool) -> int:
             [*words, *FIRST, *_shell(folder, side)],
             env=environment,
             stdout=sink,
-            preexec_fn=partial(_end_with, os.getpid()),
+            preexec_fn=partial(machine.die_with_parent, os.getpid()),
         )
         code = _joined(prompt, bed)
     if as_json:
         print(json.dumps({"side": side, "exit_code": code}))
     return code
-
-
-def _end_with(parent: int) -> None:
-    """In a process before it becomes its program: it is killed when its parent goes, or has gone."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _joined(prompt: subprocess.Popen[bytes], bed: int) -> int:

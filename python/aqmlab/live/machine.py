@@ -260,7 +260,7 @@ def idle_ticks() -> dict[int, int]:
 
 
 def die_with_parent(parent: int) -> None:
-    """This process is killed when its parent goes, or has gone."""
+    """This process is killed when its parent goes, or has gone; what it becomes by exec(3) too."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
