@@ -108,7 +108,7 @@ def _line(asked: Mapping[str, Any], entry: Mapping[str, Any]) -> Line:
         apart = here.minus(there)
         verdict = between(apart, -allowed, allowed)
     return Line(
-        id=_id(asked, entry),
+        id=_id(asked),
         group=asked["group"],
         says=_says(asked),
         kind=kind,
@@ -123,7 +123,7 @@ def _line(asked: Mapping[str, Any], entry: Mapping[str, Any]) -> Line:
     )
 
 
-def _id(asked: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+def _id(asked: Mapping[str, Any]) -> str:
     parts = [asked["group"]]
     for where in ("here", "minus"):
         place = asked.get(where, {})

@@ -193,7 +193,7 @@ def test_offloads_of_what_is_below_a_port_are_off_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("ip"), reason="left out: ip, or root's rights")
-def test_a_kernel_says_what_is_below_a_port(tmp_path: Path) -> None:
+def test_a_kernel_says_what_is_below_a_port() -> None:
     made = "mount -t sysfs sys /sys && ip link add name lan type bridge && "
     made += "ip link add name eth1 type veth peer name far && ip link set dev eth1 master lan || exit 77"
     call = ["unshare", "--net", "--mount", "sh", "-c", made + "; ls -d /sys/class/net/*/lower_*"]

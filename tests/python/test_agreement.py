@@ -202,7 +202,7 @@ def test_a_comparison_with_witnesses(small, tmp_path, capsys):
     assert len(answer["agreements"]) == 6 and answer["variants"][1]["witness"] == "live"
 
 
-def test_what_a_study_s_witnesses_found_is_kept_with_it(small, tmp_path, capsys):
+def test_what_a_study_s_witnesses_found_is_kept_with_it(small, tmp_path):
     result, study = tmp_path / "result", tmp_path / "mine"
     study.mkdir()
     (study / "study.toml").write_text('[live]\nfile = "live.toml"\n')
@@ -242,7 +242,7 @@ def test_a_void_witness_is_marked_in_every_place(small, tmp_path, capsys, monkey
     report.write(aqmlab.load(tmp_path / "c"))
 
 
-def test_folders_of_live_results_are_seen_for_what_they_are(small, tmp_path, monkeypatch):
+def test_folders_of_live_results_are_seen_for_what_they_are(small, tmp_path):
     for kind in ("pfifo", "pi"):
         aqmlab.live(small, out=tmp_path / f"{kind}-l", set={"link.qdisc.kind": kind}, reps=2)
         aqmlab.run(small, out=tmp_path / f"{kind}-s", set={"link.qdisc.kind": kind}, reps=2)

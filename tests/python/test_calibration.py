@@ -172,7 +172,7 @@ def test_a_load_that_no_population_reaches_is_said_in_a_line(monkeypatch):
         aqmlab.calibrate(BASE)
 
 
-def test_only_the_block_with_the_load_is_calibrated(monkeypatch):
+def test_only_the_block_with_the_load_is_calibrated():
     (alone,) = aqmlab.calibrate(BASE)
     both = BASE + '\n[[traffic]]\nkind = "bulk"\nflows = 4\n'
     (beside,) = aqmlab.calibrate(both)

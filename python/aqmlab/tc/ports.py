@@ -46,7 +46,7 @@ def of(device: str, found: Dump) -> Port:
     remarks: list[str] = []
     root = next((node for node in qdiscs if node.is_root), qdiscs[0])
     shaper, shaping = _shaper(root, qdiscs, classes)
-    leaf = _leaf(root, shaping, qdiscs, found)
+    leaf = _leaf(shaping, qdiscs, found)
     rate_bps: float | None = None
     taken = _bytes(replace(root, words={}), "overhead", found)
     header = _header(device)
@@ -193,7 +193,7 @@ def _bound(path: Sequence[Node], found: Dump) -> tuple[float | None, Node]:
     return most, bound
 
 
-def _leaf(root: Node, shaping: Node | None, qdiscs: Sequence[Node], found: Dump) -> Node | None:
+def _leaf(shaping: Node | None, qdiscs: Sequence[Node], found: Dump) -> Node | None:
     """The qdisc below the shaper, or the one at the root; of several leaves, the one of the class that shapes."""
     inner = [n for n in qdiscs if table.to_read(n.kind) is not None]
     if shaping is not None and shaping.what == "class":

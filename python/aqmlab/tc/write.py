@@ -236,7 +236,7 @@ def _words(row: Row, values: Mapping[str, Any], site: q.Site, within: int | None
             case Choice() if not word.is_shorthand:
                 words.append(word.words[_key(value)])
             case Value():
-                written = _special(row, word, value, site, within)
+                written = _special(row, word, value, within)
                 if written is None:
                     wanted = word.kind.to_tc(value, site)
                     written = meant.nearest(row, word.tc, wanted, given, site.packet_bytes)
@@ -293,7 +293,7 @@ def _needs_saying(row: Row, word: Flag) -> bool:
     return row.tc == "fq_codel" and word.ours == "ecn"
 
 
-def _special(row: Row, word: Value, value: Any, site: q.Site, within: int | None) -> str | None:
+def _special(row: Row, word: Value, value: Any, within: int | None) -> str | None:
     """The words of CAKE that mean something else than ours by themselves."""
     if row.tc != "cake" or word.ours not in ("overhead", "mpu", "limit"):
         return None
