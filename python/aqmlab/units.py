@@ -78,6 +78,11 @@ def say_memory(count: int) -> str:
     return f"{count / 2**30:.1f} GB" if count >= 2**30 else f"{count / 2**20:.0f} MB"
 
 
+def say_mebibytes(count: int) -> str:
+    """The memory that a run took, to be read: `119 MiB`."""
+    return f"{count / 2**20:,.0f} MiB"
+
+
 def significant(value: float, digits: int) -> str:
     """A number with so many digits, without an exponent: `250`, and `0.00` for what is next to nothing."""
     text = f"{value:.{digits}g}"

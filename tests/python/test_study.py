@@ -29,7 +29,7 @@ def test_a_study_of_ones_own_is_run_judged_and_reported(folder, capsys, undrawn)
     assert cli.invoke(["study", "tiny"]) == 0
     answer = capsys.readouterr()
     assert "tiny-1  holds" in answer.out and "tiny-2  does not hold" in answer.out
-    assert "1 holds, 1 does not hold, 0 cannot be decided, 0 not run in this profile" in answer.out
+    assert "Verdicts: 1 holds, 1 does not hold.\n" in answer.out
     # Four points and one of another grid under three seeds; the sixth point is the same as one of the first.
     assert "tiny: 15 runs of 6 points" in answer.err
     assert len(fake_native.calls) == 15

@@ -124,7 +124,7 @@ def test_a_report_says_everything(written):
         *("Figure 5: Drop-tail &amp; co", "Ha.", "1 figure is not drawn", "Today&#39;s"),
         *("90 %", "loss", "2.0 ± 2.5"),
         *("1,200, 40 of them kept from before; 20 are runs of other2002 too", "of processor time, 80 s in a second"),
-        *("4: 1 to 4", "duration 80s", "all 99 hold", "250 MB", "abc123", "aqmlab study some2001 --quick"),
+        *("4: 1 to 4", "duration 80s", "all 99 hold", "at most 238 MiB", "abc123", "aqmlab study some2001 --quick"),
         *("gains", "a = 1", "the usual ones", "Web users"),
     ):
         assert expected in said, expected
@@ -172,6 +172,26 @@ def test_the_overview_has_every_claim_once_and_leads_to_the_reports(tmp_path):
     assert "✓ 2 holds ✗ 1 does not hold ? 1 cannot be decided" in said
     assert said.count("Runs are short.") == 1
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", text)
+
+
+def test_verdicts_are_counted_as_the_chips_of_the_page_count_them():
+    unknown = {**CLAIMS[1], "id": "s-4", "called": verdicts.UNEXPLAINED}
+    found = [*CLAIMS, CLAIMS[0], CLAIMS[1], unknown]
+    said = "2 hold, 2 do not hold, 1 not reproduced (cause unknown), 1 cannot be decided"
+    assert verdicts.counted(found) == said
+    assert [count for *_, count in verdicts.counts(found)] == [2, 2, 1, 1, 0]
+    assert verdicts.counted([]) == ""
+
+
+def test_the_seeds_are_those_of_the_grids_that_were_run(tmp_path):
+    def said(*grids):
+        of_each = [{"name": name, "title": name, "points": 1, "runs": 1, **own} for name, own in grids]
+        facts = {**FOUND, "grids": of_each}
+        text = words(page.write(facts, Asked(), Where([]), tmp_path).read_text(encoding="utf-8"))
+        return re.search(r"seeds of a point (.*?) different runs", text)[1]
+
+    assert said(("web", {"seeds": [1, 2, 3, 4, 5]})) == "5: 1 to 5"
+    assert said(("web", {"seeds": [1, 2]}), ("bulk", {"seeds": [7]})) == "2: 1, 2 (web); 1: 7 (bulk)"
 
 
 def test_every_row_of_the_overview_has_the_columns_of_its_head(tmp_path):

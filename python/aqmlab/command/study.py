@@ -174,13 +174,11 @@ def show(out: Console, done: Sequence[Finished], page: Path | None) -> None:
     from rich.text import Text
 
     from aqmlab.command.agreement_tables import agreements as show_agreements
-    from aqmlab.study import outcome
+    from aqmlab.study import verdicts
 
     for one in done:
         _claims(out, one)
-    total = outcome.counts([one.found for one in done])
-    if any(total.values()):
-        said = ", ".join(f"{count} {verdict}" for verdict, count in total.items())
+    if said := verdicts.counted([claim for one in done for claim in one.found["claims"]]):
         out.print(Text(f"Verdicts: {said}.", style="bold"))
     for one in done:
         show_agreements(out, one.agreements)
@@ -223,7 +221,7 @@ def _claims(out: Console, one: Finished) -> None:
     effort = (
         f"{facts['runs']:,} runs, {facts['runs_kept']:,} of them kept from before; "
         f"{units.say_hours(facts['simulated_h'])} simulated in {units.say_hours(facts['cpu_h'])} of processor time, "
-        f"{facts['peak_rss_bytes'] / 2**20:,.0f} MiB at most in a run"
+        f"{units.say_mebibytes(facts['peak_rss_bytes'])} at most in a run"
     )
     sentence(out, effort, "dim")
     if facts["profile"]["says"]:

@@ -267,6 +267,6 @@ def _effort(found: Finished) -> str:
     made, kept = facts["runs_made"], facts["runs_kept"]
     count, size = Kept().size()
     said = f"{made} runs made in {units.say_seconds(facts['wall_s'])}, {units.say_seconds(facts['cpu_s'])} of processor"
-    peak = f"; at most {facts['peak_rss_bytes'] / 2**20:,.0f} MiB of memory a worker" if made else ""
+    peak = f"; at most {units.say_mebibytes(facts['peak_rss_bytes'])} of memory a worker" if made else ""
     before = f"; {kept} known from before" if kept else ""
     return f"{said}{peak}{before}. Kept for next time: {count:,} runs, {size / 2**20:,.0f} MiB."

@@ -72,6 +72,7 @@ def of_study(study: Study, cells: Cells, claims: Sequence[Claim], effort: Effort
                 "name": grid.name,
                 "title": grid.title,
                 "points": len(grid.points),
+                "seeds": list(study.seeds[grid.name]),
                 "runs": len(grid.points) * len(study.seeds[grid.name]),
             }
             for grid in study.grids

@@ -56,7 +56,7 @@ def _study(one: Json, every: Sequence[Json]) -> dict[str, Any]:
         "title": one["title"],
         "report": _report(one),
         "counts": counts,
-        "said": ", ".join(f"{count} {verdict}" for verdict, _, _, count in counts),
+        "said": verdicts.counted(one["claims"]),
         "runs": f"{one['runs']:,}" if "runs" in one else "–",
         "simulated_h": _number(one.get("simulated_h")),
         "cpu_h": _number(one.get("cpu_h")),

@@ -168,8 +168,7 @@ def _run_facts(found: Json) -> list[tuple[str, str]]:
     if profile:
         settings = ", ".join(f"{key} {item}" for key, item in profile.get("set", {}).items())
         facts.append(("scale", f"{profile['name']}{f' ({settings})' if settings else ''}"))
-        seeds = profile.get("seeds", [])
-        facts.append(("seeds of a point", f"{len(seeds)}: {_listed(seeds)}, unless a grid has its own"))
+        facts.append(("seeds of a point", _seeds_said(found.get("grids", []), profile.get("seeds", []))))
     if "runs" in found:
         kept = found.get("runs_kept", 0)
         said = f"{found['runs']:,}" + (f", {kept:,} of them kept from before" if kept else "")
@@ -184,7 +183,7 @@ def _run_facts(found: Json) -> list[tuple[str, str]]:
     if found.get("wall_s"):
         facts.append(("wall time", units.say_seconds(found["wall_s"])))
     if found.get("peak_rss_bytes"):
-        facts.append(("memory of a run", f"at most {found['peak_rss_bytes'] / 1e6:,.0f} MB"))
+        facts.append(("memory of a run", f"at most {units.say_mebibytes(found['peak_rss_bytes'])}"))
     facts += _population_facts(found.get("calibration") or {})
     checks = found.get("self_checks")
     if checks:
@@ -197,6 +196,20 @@ def _run_facts(found: Json) -> list[tuple[str, str]]:
         said = f"{machine['system']} {machine['architecture']}, {machine['cores']} cores, Python {machine['python']}"
         facts.append(("made", f"{found.get('date', '')} on {said}, aqmlab {found.get('version', '')}".strip()))
     return facts
+
+
+def _seeds_said(grids: Sequence[Json], of_profile: Sequence[int]) -> str:
+    """The seeds that points were run with: one list, or each with its grids."""
+    of_grids: dict[tuple[int, ...], list[str]] = {}
+    for grid in grids:
+        of_grids.setdefault(tuple(grid.get("seeds", of_profile)), []).append(str(grid["name"]))
+    if len(of_grids) < 2:
+        return _counted(next(iter(of_grids), of_profile))
+    return "; ".join(f"{_counted(seeds)} ({', '.join(names)})" for seeds, names in of_grids.items())
+
+
+def _counted(seeds: Sequence[int]) -> str:
+    return f"{len(seeds)}: {_listed(seeds)}"
 
 
 def _population_facts(calibration: Json) -> list[tuple[str, str]]:

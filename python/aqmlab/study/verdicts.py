@@ -154,6 +154,19 @@ def counts(claims: Sequence[Json], among: Sequence[Json] | None = None) -> list[
     return [row for row in shown if row[0] != UNEXPLAINED or row[0] in said]
 
 
+_NOT_REPRODUCED = UNEXPLAINED.replace(", ", " (") + ")"
+_IN_ALL = {
+    HOLDS: ("holds", "hold"), FAILS: ("does not hold", "do not hold"), UNEXPLAINED: (_NOT_REPRODUCED, _NOT_REPRODUCED),
+    OPEN: ("cannot be decided", "cannot be decided"), NOT_RUN: (NOT_RUN, NOT_RUN),
+}  # fmt: skip
+"""What one claim does, and what several do."""
+
+
+def counted(claims: Sequence[Json]) -> str:
+    """The same counts as a sentence has them: `14 hold, 5 do not hold`; those that there are."""
+    return ", ".join(f"{count} {_IN_ALL[word][count > 1]}" for word, _, _, count in counts(claims) if count)
+
+
 def _called(claim: Json) -> str:
     return str(claim.get("called") or claim["verdict"])
 
