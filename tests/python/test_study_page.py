@@ -119,7 +119,8 @@ def test_a_report_says_everything(written):
         *("s-1 section 4, figure 8 ✓ holds", "s-2", "✗ does not hold", "s-3", "? cannot be decided"),
         *("PI is better than &lt;drop-tail&gt;.", "+3.00 ± 0.40 points", "above 0", "an order", "50 % of exchanges"),
         "s-1 holds much at 8.4 instead of 10 points: cannot be decided",
-        *("What explains it: The gamma that is not stated turns it.", "Otherwise than the known outcome"),
+        "What explains it: (At the published scale, where no other runs are named:) The gamma that is not stated turns it.",
+        "Otherwise than the known outcome",
         "Runs that show it: web/pi-24/off/90 and 2 more that are not run in this profile.",
         *("Figure 5: Drop-tail &amp; co", "Ha.", "1 figure is not drawn", "Today&#39;s"),
         *("90 %", "loss", "2.0 ± 2.5"),
@@ -273,6 +274,16 @@ def test_what_holds_needs_no_explanation(tmp_path):
     assert verdicts.shown(claim("s", finding(value=-1.0), evidence=("a", "b")), run=[]).evidence_note == (
         "2 points that are not run in this profile"
     )
+
+
+def test_an_explanation_says_its_scale_where_the_runs_are_of_another(tmp_path):
+    for name, expected in (("quick", True), ("medium", True), ("full", False)):
+        facts = {**FOUND, "profile": {**FOUND["profile"], "name": name}}
+        page.write(facts, Asked(), Where([]), tmp_path)
+        overview_page.write_overview([facts], tmp_path)
+        for page_name in ("report.html", "index.html"):
+            text = words((tmp_path / page_name).read_text(encoding="utf-8"))
+            assert ("(At the published scale, where no other runs are named:) The gamma" in text) == expected, name
 
 
 def test_a_number_without_an_interval_says_so(tmp_path):

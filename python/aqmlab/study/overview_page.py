@@ -40,7 +40,12 @@ def html(found: Sequence[Json]) -> str:
             runs=sum(one.get("runs", 0) for one in found),
             profiles=[(name, [(", ".join(ids), says) for says, ids in of.items()]) for name, of in profiles.items()],
             claims=[
-                {"shown": verdicts.shown(claim, FEW), "study": one["id"], "report": _report(one)}
+                {
+                    "shown": verdicts.shown(claim, FEW),
+                    "study": one["id"],
+                    "report": _report(one),
+                    "explained_at": verdicts.explained_at(one),
+                }
                 for one in found
                 for claim in one["claims"]
             ],

@@ -119,6 +119,7 @@ def html(
             claims_run=sum(claim["verdict"] != NOT_RUN for claim in asked),
             any_published=any(claim.has_published or claim.published for claim in claims),
             counts=verdicts.counts(found["claims"]),
+            explained_at=verdicts.explained_at(found),
             hanging=[claim for claim in found["claims"] if claim.get("hangs_on")],
             failed=found.get("self_checks", {}).get("failed", []),
             drawings=[

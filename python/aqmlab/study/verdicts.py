@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from aqmlab.claims import FAILS, HOLDS, NOT_RUN, OPEN, UNEXPLAINED
 from aqmlab.json_files import Json
+from aqmlab.study.definition import FULL
 from aqmlab.sweep import offered
 
 MARKS = {HOLDS: "✓", FAILS: "✗", OPEN: "?", NOT_RUN: "–"}
@@ -152,6 +153,12 @@ def counts(claims: Sequence[Json], among: Sequence[Json] | None = None) -> list[
     shown = [(word, *looks, words.count(word)) for word, looks in CALLED.items()]
     said = {_called(claim) for claim in (claims if among is None else among)}
     return [row for row in shown if row[0] != UNEXPLAINED or row[0] in said]
+
+
+def explained_at(found: Json) -> str:
+    """Before what explains a claim: whose numbers these are, where those beside them are of another scale."""
+    is_full = found.get("profile", {}).get("name", FULL) in (FULL, "")
+    return "" if is_full else "(At the published scale, where no other runs are named:) "
 
 
 _NOT_REPRODUCED = UNEXPLAINED.replace(", ", " (") + ")"
