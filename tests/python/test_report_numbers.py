@@ -189,7 +189,9 @@ class Stored:
         with (self.folder / cell.file).open(encoding="utf-8") as file:
             rows = {(row["row"], row["group"], row["measure"]): row for row in csv.DictReader(file)}
         heads = [text(head) for head in cell.heads]
-        own = rows.get((cell.row, heads[0] if len(heads) == 2 else "", cell.measure))
+        below = cell.tag.find_parent(attrs={"data-group": True})
+        group = below["data-group"] if below else heads[0] if len(heads) == 2 else ""
+        own = rows.get((cell.row, group, cell.measure))
         if own is None:
             return cell.text == ""
         value, width = (float(own[name]) if own[name] else None for name in HEADS)

@@ -367,6 +367,34 @@ def test_a_table_has_a_group_of_columns_for_each_value_of_an_axis():
     assert (first["measure"], first["unit"], float(first["value"])) == ("loss", "%", pytest.approx(2.0))
 
 
+def test_a_table_that_is_wider_than_a_page_has_its_groups_below_one_another():
+    cells = [cell(aqm, load=load) for load in ("98", "90") for aqm in ("uncongested", "pi-24")][:-1]
+    times = [0.1, 0.2, 0.5, 1.0, 1.5, 2.0]
+    asked = {"id": "t", "rows": [{}], "by": "load", "measures": [{"measure": "within", "time_s": times}]}
+    wide = tables.build([asked], finder(cells))[0]
+    assert wide.is_turned and [title for title, _ in wide.across] == [title for title, _ in wide.columns[6:]]
+    assert [(title, [name for name, _ in rows]) for title, rows in wide.down] == [
+        ("90 %", ["uncongested"]),
+        ("98 %", ["uncongested", "PI 24"]),
+    ]
+    assert wide.down[1][1][1][1] == dict(wide.rows)["PI 24"][6:]
+    asked["measures"][0]["time_s"] = times[1:]
+    assert not tables.build([asked], finder(cells))[0].is_turned
+
+
+def test_a_table_of_which_nothing_new_was_run_is_not_shown():
+    own, other = cell("pi-24"), cell("ared")
+    specs = [
+        {"id": "all", "rows": [{"aqm": "pi-24"}], "measures": ["loss_ratio", "p90"]},
+        {"id": "again", "rows": [{"aqm": ["pi-24", "ared"]}], "measures": ["p90"]},
+        {"id": "more", "rows": [{"aqm": ["pi-24", "ared"]}], "measures": ["p90", "p50"]},
+    ]
+    part = tables.build(specs, finder([own]), finder([other]))
+    assert [one.name for one in tables.with_something_new(part)] == ["table-all", "table-more"]
+    whole = tables.build(specs[:2], finder([own, other]))
+    assert tables.with_something_new(whole) == whole
+
+
 @pytest.mark.parametrize(
     ("value", "width", "said"),
     [
@@ -375,6 +403,10 @@ def test_a_table_has_a_group_of_columns_for_each_value_of_an_axis():
         (-0.5, 0.03, ("−0.500", "± 0.030")),
         (0.25, 0.0, ("0.25", "")),
         (54.309869, 1e-14, ("54.31", "")),
+        (0.010391, 1e-14, ("0.01039", "")),
+        (130.99, 0.0, ("131", "")),
+        (8.61687, 0.00076, ("8.617", "± 0.0008")),
+        (8.6124, 0.0075, ("8.612", "± 0.007")),
         (3.14159, None, ("3.142", "")),
         (math.nan, None, ("–", "")),
     ],

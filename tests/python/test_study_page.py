@@ -119,7 +119,7 @@ def test_a_report_says_everything(written):
         *("s-1 section 4, figure 8 ✓ holds", "s-2", "✗ does not hold", "s-3", "? cannot be decided"),
         *("PI is better than &lt;drop-tail&gt;.", "+3.00 ± 0.40 points", "above 0", "an order", "50 % of exchanges"),
         "s-1 holds much at 8.4 instead of 10 points: cannot be decided",
-        "What explains it: (At the published scale, where no other runs are named:) The gamma that is not stated turns it.",
+        "What explains it: (At the published scale, where no other runs are named:) The gamma that is not stated",
         "Otherwise than the known outcome",
         "Runs that show it: web/pi-24/off/90 and 2 more that are not run in this profile.",
         *("Figure 5: Drop-tail &amp; co", "Ha.", "1 figure is not drawn", "Today&#39;s"),
@@ -309,7 +309,7 @@ def test_a_report_says_what_its_profile_leaves_out(tmp_path):
     said = words(page.write(FOUND, study, cells, tmp_path).read_text(encoding="utf-8"))
     assert said.count("1 of 3 points is not run in this profile: PI 24, 90 %.") == 2
     assert "1 figure is not drawn: nothing that it could show was run Today&#39;s." in said
-    assert "1 table is left out: none of its points were run Gone." in said
+    assert "1 table is left out: nothing of its own was run Gone." in said
 
 
 def test_the_report_says_which_demands_populations_were_made_for(tmp_path):

@@ -70,17 +70,28 @@ def _called(title: str) -> str:
     return f"{title} within" if title.endswith(" %") and title[:1].isdigit() else title
 
 
+MOST_DIGITS = 4
+"""Of a number: more of them are not read, and the CSV beside has them. Whole numbers are not cut."""
+
+
 def with_width(found: Interval) -> tuple[str, str]:
-    """A number and its half width as texts, with as many decimals as the width is worth."""
+    """A number and its half width as texts, with as many decimals as the width is worth, but few digits."""
     value, width = found.value, found.half_width
     if not math.isfinite(value):
         return "–", ""
+    at_most = _decimals(abs(value), MOST_DIGITS)
     if width is None or not math.isfinite(width):
         return said(value, _decimals(abs(value) / 50)), ""
     if width <= 1e-9 * abs(value):  # a number of the scenario, or none in any run; but for the rounding of a mean
-        return f"{value:,.5g}".replace("-", "−"), ""
+        if abs(value) < 1e-4:
+            return f"{value:.{MOST_DIGITS}g}".replace("-", "−"), ""
+        text = said(value, at_most)
+        return text.rstrip("0").rstrip(".") if "." in text else text, ""
     places = _decimals(width)
-    return said(value, places), f"± {said(width, places)}"
+    if value == 0 or places <= at_most:
+        return said(value, places), f"± {said(width, places)}"
+    # A width that is less than the last of these digits has one of its own.
+    return said(value, at_most), f"± {said(width, max(at_most, _decimals(width, 1)))}"
 
 
 def has_interval(found: Interval) -> bool:
@@ -119,9 +130,9 @@ def named(names: Sequence[str]) -> str:
     return "; ".join(each) if len(each) <= NAMED else f"{'; '.join(each[: NAMED - 1])} and {len(each) - NAMED + 1} more"
 
 
-def _decimals(size: float) -> int:
-    """Places after the point that show two digits of a size."""
-    return 0 if size <= 0 else max(0, min(6, 1 - math.floor(math.log10(size))))
+def _decimals(size: float, digits: int = 2) -> int:
+    """Places after the point that show so many digits of a size."""
+    return 0 if size <= 0 else max(0, min(6, digits - 1 - math.floor(math.log10(size))))
 
 
 def said(value: float, places: int) -> str:

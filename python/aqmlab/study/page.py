@@ -60,7 +60,7 @@ class Finder(Protocol):
 def write(found: Json, study: Described, cells: Finder, folder: Path, agreements: Sequence[Agreement] = ()) -> Path:
     """Writes `report.html`, `figures/` and `tables/` into the result folder; `found` is the content of `study.json`."""
     drawn = list(map(pictures, figures.draw(study.figures, cells.find, cells.left_out)))
-    tabled = tables.build(study.tables, cells.find, cells.left_out)
+    tabled = tables.with_something_new(tables.build(study.tables, cells.find, cells.left_out))
     witnessed = list(map(pictures, draw_witnesses(agreements, folder)))
     files.save([*drawn, *witnessed], folder / "figures")
     if tabled:

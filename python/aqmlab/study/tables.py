@@ -13,11 +13,13 @@ from aqmlab.errors import BadInput, shown
 from aqmlab.json_files import Json
 from aqmlab.statistics import Interval
 from aqmlab.study.figures import left_out as left
-from aqmlab.study.figures.cell import Cell, Find, LeftOut, Place, nothing
+from aqmlab.study.figures.cell import Cell, Find, LeftOut, Place, nothing, without_label
 from aqmlab.study.figures.curves import label_cells, told_by_grid
 from aqmlab.study.figures.layout import runs_said
 from aqmlab.study.measured import Asked, asked_of, bases_said, has_interval, with_width
 
+MOST_ACROSS = 10
+"""Columns of numbers that a page has room for beside each other."""
 KEYS = ("id", "title", "rows", "measures", "by", "caption")
 
 
@@ -45,6 +47,30 @@ class Tabled:
     rows: list[tuple[str, list[Entry]]]
     references: frozenset[str]
     """Rows of uncongested links."""
+    shown: frozenset[tuple[str, str]]
+    """Each point with each measure that it shows of it."""
+    is_part: bool
+    """Whether points of it were not run."""
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether its groups stand below one another on a page, which is not wide enough for them."""
+        return len(self.groups) > 1 and len(self.columns) > MOST_ACROSS
+
+    @property
+    def across(self) -> list[tuple[str, str]]:
+        """The columns of one group."""
+        return self.columns[: self.groups[0][1]]
+
+    @property
+    def down(self) -> list[tuple[str, list[tuple[str, list[Entry]]]]]:
+        """Each group with its rows, without rows that have nothing there."""
+        found, start = [], 0
+        for title, size in self.groups:
+            rows = [(name, entries[start : start + size]) for name, entries in self.rows]
+            found.append((title, [(n, own) for n, own in rows if any(one.interval is not None for one in own)]))
+            start += size
+        return found
 
     def csv(self) -> str:
         """The table as CSV, a row for each number: row, group, measure, unit, value, half width, n, basis."""
@@ -88,6 +114,15 @@ def build(specs: Sequence[Json], find: Find, left_out: LeftOut = nothing) -> lis
     return [table for table in found if table is not None]
 
 
+def with_something_new(tabled: Sequence[Tabled]) -> list[Tabled]:
+    """Without tables of which points were not run, and all others stand with the same measures in one before them."""
+    kept: list[Tabled] = []
+    for one in tabled:
+        if not one.is_part or not any(one.shown <= before.shown for before in kept):
+            kept.append(one)
+    return kept
+
+
 def name_of(spec: Mapping[str, Any]) -> str:
     """Name of a table's file."""
     return "table-" + (re.sub(r"[^a-z0-9]+", "-", str(spec["id"]).lower()).strip("-") or "x")
@@ -101,7 +136,7 @@ def _built(spec: Json, find: Find, left_out: LeftOut) -> Tabled | None:
     names: dict[str, str] = {}
     by = str(spec["by"]) if "by" in spec else None
     for selector in spec["rows"]:
-        cells = find({key: item for key, item in selector.items() if key != "label"})
+        cells = find(without_label(selector))
         for cell in cells:
             chosen.setdefault(cell.name, cell)
             if "label" in selector and len(set(label_cells(cells, [by] if by else []))) == 1:
@@ -131,6 +166,8 @@ def _built(spec: Json, find: Find, left_out: LeftOut) -> Tabled | None:
         columns=columns,
         rows=list(entries.items()),
         references=frozenset(label for cell, label in zip(cells, labels, strict=True) if cell.uncongested),
+        shown=frozenset((cell.name, one.title) for cell in cells for one in asked),
+        is_part=any(left_out(without_label(selector)) for selector in spec["rows"]),
     )
 
 
