@@ -166,7 +166,7 @@ def test_a_panel_says_which_curves_of_the_legend_were_not_run_in_it(sheet):
     for drawn in figures.draw(of_panels, finder(run), finder(lost)):
         with mpl.rc_context(sheet.style(COLOURS)):
             titles = [(axes.get_title("left"), axes.get_title("right")) for axes in drawn.draw(sheet).axes]
-        assert titles[0] == ("90 %", "") and titles[1][0] == "98 %"
+        assert titles[0] == ("90 % load", "") and titles[1][0] == "98 % load"
         assert titles[1][1].split() == ["not", "run:", "REM", "24"]
     for drawn in figures.draw([spec(panels="load")], finder(run)):
         assert "not run" not in drawn.svg

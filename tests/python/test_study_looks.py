@@ -181,6 +181,18 @@ def test_uncongested_links_alone_are_as_grey_as_beside_others():
     assert len({repr(curve.look.style) for curve in found.values()}) == 2
 
 
+def test_a_panel_says_of_what_its_number_is():
+    cells = [cell("pi-24", load=load) for load in ("90", "98")]
+    assert [title for title, _ in panels_of(spec(panels="load"), curves_of(spec(panels="load"), finder(cells)))] == [
+        "90 % load",
+        "98 % load",
+    ]
+    with mpl.rc_context(PAGE.style(COLOURS)):
+        (drawn,) = figures.draw([spec("cdf", panels="load")], finder(cells))
+        below = drawn.draw(PAGE).axes[2].get_ylabel()
+    assert below.startswith("exchanges completed (%),")
+
+
 def test_what_cannot_mark_stands_in_the_panels_of_ecn_too():
     cells = [cell("uncongested"), cell("pfifo-240"), cell("pi-24"), cell("pi-24", "on")]
     found = curves_of(spec(panels="ecn"), finder(cells))

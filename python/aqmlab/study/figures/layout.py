@@ -41,8 +41,16 @@ def panels_of(spec: Json, curves: Sequence[Curve]) -> list[Panel]:
     for value in values:
         shown = [curve for curve in curves if curve.panel in (value, None)]
         word = next(curve.cell.labels.get(axis, value) for curve in shown if curve.panel == value)
-        found.append((f"{axis} {word}" if word.replace(".", "").isdigit() else word, shown))
+        found.append((_titled(word, axis), shown))
     return found
+
+
+def _titled(word: str, axis: str) -> str:
+    """A value as the title of a panel; one that says nothing by itself says of what it is: `flows 64`, `98 % load`."""
+    number = word.removesuffix(" %").replace(".", "")
+    if not number.isdigit():
+        return word
+    return f"{word} {axis}" if word.endswith(" %") else f"{axis} {word}"
 
 
 def across(parts: Sequence[Panel], sheet: Sheet) -> int:

@@ -82,7 +82,7 @@ def cdf(name: str, spec: Json, curves: Sequence[Curve]) -> Drawn | None:
             for axes, (_, shown) in zip(grid[1], parts, strict=True):
                 _distributions(axes, shown, enlarged.FROM_S, end, sheet)
                 axes.set(xlim=(enlarged.FROM_S, end), ylim=(floor, 100 + 0.01 * (100 - floor)))
-            grid[1][0].set_ylabel(f"enlarged: from {floor:.0f} %")
+            grid[1][0].set_ylabel(f"exchanges completed (%),\nenlarged from {floor:.0f} %")
         for axes in grid[-1]:
             axes.set_xlabel("response time (s)")
         legend(figure, grid[0], curves, lines, lambda curve: _rank(curve.cell), sheet)
