@@ -25,7 +25,30 @@ def test_a_hue_is_a_family_and_a_dash_is_no_ecn():
     without, with_ecn = found["PI 24, no ECN"].look, found["PI 24, ECN"].look
     assert without.color == with_ecn.color != found["REM 24, ECN"].look.color
     assert (without.style, with_ecn.style) == (WITHOUT_ECN, "-")
-    assert not any(curve.mark for curve in found.values())
+    # Black, blue and green meet: one of the two has marks, for whoever sees no hues.
+    assert [curve.mark for curve in found.values()] == ["", "", "", "", "o"]
+
+
+def test_of_more_than_two_hues_each_has_a_mark_of_its_own():
+    for kinds, marks in (
+        (("pi-24", "rem-24"), ["", ""]),
+        (("pfifo-240", "pi-24", "rem-24", "red-24"), ["", "", "o", "s"]),
+    ):
+        assert [curve.mark for curve in drawn_curves([cell(kind) for kind in kinds]).values()] == marks
+    many = drawn_curves([cell(f"{kind}-{n}") for kind in ("pi", "rem", "red", "codel") for n in (24, 240)])
+    assert len({(curve.mark, repr(curve.look.style)) for curve in many.values()}) == 8
+    loads = drawn_curves([cell("rem-24", load=load) for load in ("80", "90", "98")])
+    assert not any(curve.mark for curve in loads.values()), "shades of one hue are told apart in grey"
+
+
+def test_the_drop_tail_queue_of_most_figures_is_the_solid_black_one():
+    short, usual, long = [cell(f"pfifo-{n}") for n in (24, 240, 2400)]
+    specs = [spec(), spec(curves=[{"aqm": ["pfifo-240", "pi-24"]}])]
+    find = finder([short, usual, long, cell("pi-24")])
+    alone = spec(curves=[{"aqm": ["pfifo-24", "pfifo-240", "pfifo-2400"]}])
+    found = {curve.cell.name: curve.look for curve in curves_of(alone, find, hues_of([alone, *specs], find))}
+    assert {look.color for look in found.values()} == {INK}
+    assert found[usual.name].style == "-" and len({repr(look.style) for look in found.values()}) == 3
 
 
 def test_where_ecn_does_not_vary_a_dash_is_a_parameter():

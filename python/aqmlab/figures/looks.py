@@ -1,7 +1,7 @@
 """Gives the lines of all figures their colours and styles."""
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from aqmlab import links
@@ -84,11 +84,41 @@ class Look:
     style: Any
     width: float
     layer: int
+    spaced: int = 0
+    """The number of its mark, which it has here and there along it: it tells hues apart where there are none to see."""
 
     def line(self, sheet: Sheet) -> dict[str, Any]:
         """For `Axes.plot`."""
         width = sheet.points(self.width)
-        return {"color": self.color, "linestyle": self.style, "linewidth": width, "zorder": self.layer}
+        plain = {"color": self.color, "linestyle": self.style, "linewidth": width, "zorder": self.layer}
+        if not self.spaced:
+            return plain
+        return {
+            **plain,
+            **hollow(MARKS[self.spaced % len(MARKS)], sheet),
+            "markevery": (SPACING * (self.spaced % 4) / 4, SPACING),
+        }
+
+
+def hollow(mark: str, sheet: Sheet) -> dict[str, Any]:
+    """Open marks, for `Axes.plot`."""
+    size, edge = sheet.points(4.5), sheet.points(1.1)
+    return {"marker": mark, "markersize": size, "markerfacecolor": PAPER, "markeredgewidth": edge}
+
+
+MARKS = ("", "o", "s", "^", "D", "v", "X", "P")
+SPACING = 0.12
+"""How far apart the marks of a line are, as a share of its panel's diagonal."""
+FEW_HUES = 2
+"""So many hues in a figure are told apart in grey, one of them being black or pale; of more each has a mark, too."""
+
+
+def marks_of(hues: Sequence[str]) -> list[int]:
+    """The number of each one's mark, by its hue: 0 is none, as black and the first of the others have it."""
+    if len(set(hues)) <= FEW_HUES:
+        return [0] * len(hues)
+    order = [hue for hue in dict.fromkeys(hues) if hue != INK]
+    return [0 if hue == INK else order.index(hue) for hue in hues]
 
 
 def _family(column: Column) -> str:
@@ -135,7 +165,8 @@ def looks_of(columns: Sequence[Column]) -> dict[str, Look]:
             has_both = families.count(family) > 1
             dashed = has_both and not column.ecn
             looks[column.name] = Look(hues[family], (0, (2.2, 1.3)) if dashed else "-", 1.8, 5)
-    return looks
+    told = marks_of([looks[column.name].color for column in plain])
+    return looks | {c.name: replace(looks[c.name], spaced=mark) for c, mark in zip(plain, told, strict=True)}
 
 
 def _looks_of_witnesses(columns: Sequence[Column]) -> dict[str, Look]:

@@ -2,15 +2,17 @@
 
 A hue is a family of disciplines, the same in all figures of a study. In a figure of one family its shades are the load
 or parameter by which its curves differ. A line is solid with ECN and dashed without where both are shown; where ECN
-does not vary, its style tells parameters apart. What then still differs has sparse marks. The uncongested link is grey
-and dashed, drop-tail black, whatever its buffers are called.
+does not vary, its style tells parameters apart. What then still differs has sparse marks, and so have hues where more
+than two meet. The uncongested link is grey and dashed, drop-tail black, whatever its buffers are called, and solid with
+the buffer that most figures of the study have.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aqmlab.figures.looks import DROP_TAIL, HUES, INK, PAPER, REFERENCE, SHADES, Look, shaded
+from aqmlab.figures.looks import DROP_TAIL, HUES, INK, MARKS, REFERENCE, SHADES, Look, hollow, marks_of, shaded
 from aqmlab.figures.looks import hues_of as hues_among
 from aqmlab.figures.sheet import Sheet
 from aqmlab.json_files import Json
@@ -26,7 +28,6 @@ STYLES: tuple[Any, ...] = (
 )
 WITHOUT_ECN, OTHER_ECN = STYLES[1], (STYLES[3], STYLES[2], STYLES[4])
 REFERENCE_STYLES: tuple[Any, ...] = ((0, (5, 2)), (0, (1.6, 1.2)), (0, (7, 1.5, 1.5, 1.5)))
-MARKS = ("", "o", "s", "^", "D", "v", "X", "P")
 POINT_MARKS = dict(zip(MARKS, (*MARKS[1:], "*"), strict=True))
 """The same where each point has a mark, and no mark is the first of them."""
 
@@ -35,7 +36,16 @@ SELDOM = (3, 7, 8, 9, 4, 5, 6, 0, 1, 2)
 
 Called = tuple[str, str]
 """A discipline throughout a study: its kind, and what it is called but for numbers."""
-Hues = Mapping[Called, str]
+
+
+@dataclass(frozen=True)
+class Hues:
+    """What is the same in all figures of a study."""
+
+    of: Mapping[Called, str]
+    """The hue of each discipline."""
+    baseline: str = ""
+    """Which drop-tail queue most of its figures have; nothing if there is none."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +71,7 @@ class Curve:
         step = max(points // 9, 1)
         return {
             **self.look.line(sheet),
-            "marker": self.mark,
-            "markersize": sheet.points(4.5),
-            "markerfacecolor": PAPER,
-            "markeredgewidth": sheet.points(1.1),
+            **hollow(self.mark, sheet),
             "markevery": ((number * step) // 5 % step, step),
         }
 
@@ -77,24 +84,30 @@ def hues_of(specs: Sequence[Json], find: Find) -> Hues:
     """
     kinds: dict[Called, str] = {}
     figures: list[set[Called]] = []
+    drop_tails: Counter[str] = Counter()
     for spec in specs:
         cells = [cell for selector in spec["curves"] for cell in find(without_label(selector))]
         ordinary = [cell for cell in cells if not cell.uncongested and not _is_drop_tail(cell)]
         figures.append({_called(cell) for cell in ordinary})
+        drop_tails.update(dict.fromkeys(_aqm(cell) for cell in cells if _is_drop_tail(cell)).keys())
         for cell in ordinary:
             kinds.setdefault(_called(cell), str(qdisc_of(cell)["kind"]))
     order = sorted(kinds.items(), key=lambda item: item[0][1] != item[1])
-    return hues_among(order, SELDOM, lambda one, other: any({one, other} <= figure for figure in figures))
+    hues = hues_among(order, SELDOM, lambda one, other: any({one, other} <= figure for figure in figures))
+    return Hues(hues, max(drop_tails, key=drop_tails.__getitem__, default=""))
 
 
 def hue_of(name: str, hues: Hues) -> str:
     """The hue of the discipline of this name, of those that `hues_of` gave."""
-    return next((hue for called, hue in hues.items() if called[1] == _without_numbers(name)), HUES[0])
+    return next((hue for called, hue in hues.of.items() if called[1] == _without_numbers(name)), HUES[0])
 
 
 def _called(cell: Cell) -> Called:
-    kind = str(qdisc_of(cell)["kind"])
-    return kind, _without_numbers(cell.at.get("aqm", kind))
+    return str(qdisc_of(cell)["kind"]), _without_numbers(_aqm(cell))
+
+
+def _aqm(cell: Cell) -> str:
+    return cell.at.get("aqm", str(qdisc_of(cell)["kind"]))
 
 
 def _without_numbers(name: str) -> str:
@@ -288,9 +301,11 @@ def _stem(name: str) -> str:
 
 
 def _looks(cells: Sequence[Cell], told: Sequence[_Told], of_study: Hues) -> list[tuple[Look, str]]:
-    levels = {"parameter": _places(told), "rest": _numbered([t.rest for t in told])}
+    usual = [k for k, cell in enumerate(cells) if _is_drop_tail(cell) and _aqm(cell) == of_study.baseline]
+    levels = {"parameter": _places(told, usual), "rest": _numbered([t.rest for t in told])}
     left = [name for name, places in levels.items() if max(places, default=0) > 0]
-    if len({t.family for t in told}) > 1 or not left:
+    # Drop-tail alone is black, too: its buffers are told apart by style.
+    if len({t.family for t in told}) > 1 or not left or (left == ["parameter"] and all(map(_is_drop_tail, cells))):
         hues = _family_hues(cells, [t.family for t in told], of_study)
     else:
         # One family: its curves differ in load or hosts, or else in parameters, and these have shades of its hue.
@@ -310,7 +325,13 @@ def _looks(cells: Sequence[Cell], told: Sequence[_Told], of_study: Hues) -> list
         (rounds[k], *(0 if name == "parameter" and _is_drop_tail(cell) else levels[name][k] for name in left))
         for k, cell in enumerate(cells)
     ]
-    marks = [MARKS[number % len(MARKS)] for number in _numbered(marked, first=(0,) * (1 + len(left)))]
+    # Shades are told apart in grey, too.
+    of_hues = marks_of(hues) if {*hues} <= {INK, *HUES} else [0] * len(hues)
+    with_hues = list(zip(of_hues, marked, strict=True))
+    numbers = _numbered(with_hues, first=(0, (0,) * (1 + len(left))))
+    if max(numbers, default=0) >= len(MARKS):
+        numbers = _numbered(marked, first=(0,) * (1 + len(left)))
+    marks = [MARKS[number % len(MARKS)] for number in numbers]
     return [
         (Look(hue, style, 2.4 if hue == INK else 1.7, 4 if hue == INK else 5), mark)
         for hue, style, mark in zip(hues, styles, marks, strict=True)
@@ -324,10 +345,10 @@ def _of_one(hue: str, count: int) -> tuple[str, ...]:
     return (hue, *(other for other in HUES if other != hue))
 
 
-def _places(told: Sequence[_Told]) -> list[int]:
-    """The number of each one's parameters within its family."""
+def _places(told: Sequence[_Told], first: Sequence[int] = ()) -> list[int]:
+    """The number of each one's parameters within its family; those of `first` come before others."""
     within: dict[Hashable, list[Hashable]] = {}
-    for t in told:
+    for t in [*(told[k] for k in first), *told]:
         seen = within.setdefault(t.family, [])
         if t.parameter not in seen:
             seen.append(t.parameter)
@@ -374,7 +395,7 @@ def _family_hues(cells: Sequence[Cell], families: Sequence[Hashable], of_study: 
     of_family = dict(reversed(of_family.items()))
     given: dict[Hashable, str] = {family: INK for family, cell in of_family.items() if _is_drop_tail(cell)}
     for family, cell in of_family.items():
-        wanted = of_study.get(_called(cell))
+        wanted = of_study.of.get(_called(cell))
         if family not in given and wanted is not None and wanted not in given.values():
             given[family] = wanted
     for family in of_family:
