@@ -3,13 +3,14 @@
 import os
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from aqmlab import units
 from aqmlab.figures.drawn import as_on_page
 from aqmlab.json_files import Json, read_json
 from aqmlab.results import store
@@ -19,6 +20,7 @@ from aqmlab.study import curves, figures, found
 from aqmlab.study.cells import Cell, Cells
 from aqmlab.study.definition import FULL, Study
 from aqmlab.study.figures.cell import without_label
+from aqmlab.study.figures.curves import curves_of
 from aqmlab.sweep.grid import Point
 
 HEAD = """# The papers' figures
@@ -99,17 +101,21 @@ def write(studies: Sequence[Study], page: Path, images: Path) -> None:
                 continue
             parts.append(f"## {study.id}: {title}\n")
             drawn = [
-                (spec, one) for spec in specs for one in figures.draw([spec], cells.find, cells.left_out, study.figures)
+                (spec, one)
+                for spec in specs
+                for one in figures.draw(
+                    [spec], cells.find, cells.left_out, study.figures, _note_of(study, points_of(spec, cells))
+                )
             ]
             for spec, one in drawn:
-                note = _scale_said(study, points_of(spec, cells))
+                note = _scale_said(study, spec, cells)
                 place = images / study.id / f"{one.name}{f'-{bed}' if bed else ''}.png"
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(as_on_page(one))
                 drawn_files.add(place)
                 number = one.name.removeprefix("figure-").removesuffix("-as-printed")
                 link = Path(os.path.relpath(place, page.parent)).as_posix()
-                parts.append(f"### {number}: {one.title}\n\n![{one.title}]({link})\n\n{one.caption}{note}\n")
+                parts.append(f"### {number}: {one.title}\n\n![{one.title}]({link})\n\n{note}{one.caption}\n")
             for spec in kept:
                 place = images / study.id / f"{figures.name_of(spec)}.png"
                 drawn_files.add(place)
@@ -171,15 +177,35 @@ def points_of(spec: Json, cells: Cells) -> list[Cell]:
     return list({cell.name: cell for cell in found}.values())
 
 
-def _scale_said(study: Study, points: Sequence[Cell]) -> str:
-    """Which curves are of shorter runs, where any is."""
-    scales = {cell.label: cell.scale for cell in points if isinstance(cell, KeptCell)}
-    shorter = [label for label, scale in scales.items() if scale != FULL]
+def _note_of(study: Study, points: Sequence[Cell]) -> Callable[[Cell], str] | None:
+    """What to say behind the names of curves of shorter runs, where longer ones stand beside them."""
+    scales = {cell.scale for cell in points if isinstance(cell, KeptCell)}
+    if len(scales) < 2:
+        return None
+    return lambda cell: _length(study, cell.scale) if isinstance(cell, KeptCell) and cell.scale != FULL else ""
+
+
+def _length(study: Study, scale: str, key: str = "duration") -> str:
+    """How long the runs of a shorter scale are: `35 min`."""
+    return units.say_hours(units.seconds(study.tree["profiles"][scale]["set"][key], key) / 3600)
+
+
+def _scale_said(study: Study, spec: Json, cells: Cells) -> str:
+    """Which curves are of shorter runs, by the names in the legend, at the beginning of a caption; where any is."""
+    points = points_of(spec, cells)
+    shorter = {cell.name: cell.scale for cell in points if isinstance(cell, KeptCell) and cell.scale != FULL}
     if not shorter:
         return ""
-    which = "All curves are" if len(shorter) == len(scales) else f"Those of {', '.join(shorter)} are"
-    settings = study.tree["profiles"][scales[shorter[0]]]["set"]
-    return f" {which} of shorter runs: {', '.join(f'{key} {value}' for key, value in settings.items())}."
+    scale = next(iter(shorter.values()))
+    length = f"{_length(study, scale)}, the first {_length(study, scale, 'warmup')} of them not measured"
+    if len(shorter) == len(points):
+        return f"All curves are of runs of {length}. "
+    curves = curves_of(spec, cells.find)
+    labels = dict.fromkeys(curve.label for curve in curves if curve.cell.name in shorter)
+    return (
+        f"Not of the published length, but of runs of {length}: {'; '.join(labels)}. Near "
+        "saturation such a curve can be three points off that of whole runs. "
+    )
 
 
 def drawable(specs: Iterable[Json], cells: Cells) -> list[Json]:

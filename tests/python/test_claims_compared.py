@@ -64,7 +64,7 @@ def test_the_demo_is_asked_at_its_load():
     assert [f.label for f in at_98["le2007-2a"].findings] == [
         "PI 24 − drop-tail 240",
         "REM 24 − drop-tail 240",
-        "ARED 12/36, byte mode − drop-tail 240",
+        "ARED 12/36, bytes − drop-tail 240",
     ]
     at_90 = asked(DEMO, **{"traffic.0.load": "90mbit"})
     assert {"le2007-1a", "le2007-1b", "le2007-1c", "le2007-11c"} <= set(at_90)

@@ -11,7 +11,7 @@ from aqmlab.figures.looks import HUES, INK, PREFERRED, REFERENCE, shaded
 from aqmlab.figures.sheet import PAGE
 from aqmlab.study import figures
 from aqmlab.study.figures import layout
-from aqmlab.study.figures.curves import POINT_MARKS, STYLES, WITHOUT_ECN, curves_of, hues_of
+from aqmlab.study.figures.curves import POINT_MARKS, STYLES, WITHOUT_ECN, curves_of, hues_of, noted
 from aqmlab.study.figures.layout import panels_of
 from study_cells import cell, drawn_curves, finder, spec
 
@@ -49,6 +49,16 @@ def test_the_drop_tail_queue_of_most_figures_is_the_solid_black_one():
     found = {curve.cell.name: curve.look for curve in curves_of(alone, find, hues_of([alone, *specs], find))}
     assert {look.color for look in found.values()} == {INK}
     assert found[usual.name].style == "-" and len({repr(look.style) for look in found.values()}) == 3
+
+
+def test_a_note_stands_behind_a_name_and_is_a_dash_where_that_is_free():
+    cells = [cell("uncongested"), cell("pi-24"), cell("rem-24")]
+    found = noted(curves_of(spec(), finder(cells)), lambda one: "35 min" if one is not cells[2] else "")
+    assert [curve.label for curve in found] == ["uncongested (35 min)", "PI 24 (35 min)", "REM 24"]
+    assert (found[1].look.style, found[2].look.style) == (STYLES[1], "-")
+    with_ecn = curves_of(spec(), finder([*cells, cell("pi-24", "on")]))
+    styles = [curve.look.style for curve in with_ecn]
+    assert [curve.look.style for curve in noted(with_ecn, lambda _: "35 min")] == styles, "there it says no ECN"
 
 
 def test_where_ecn_does_not_vary_a_dash_is_a_parameter():

@@ -12,7 +12,7 @@ from aqmlab.json_files import Json, is_number
 from aqmlab.study.figures import left_out as left
 from aqmlab.study.figures.against import against, measure_of
 from aqmlab.study.figures.cell import Cell, Find, LeftOut, Place, nothing, without_label
-from aqmlab.study.figures.curves import Curve, Hues, curves_of, hues_of
+from aqmlab.study.figures.curves import Curve, Hues, curves_of, hues_of, noted
 from aqmlab.study.figures.losses import loss_runs
 from aqmlab.study.figures.over_time import over_time
 from aqmlab.study.figures.responses import as_printed, ccdf, cdf
@@ -105,16 +105,21 @@ def every(specs: Sequence[Json]) -> list[Json]:
 
 
 def draw(
-    specs: Sequence[Json], find: Find, left_out: LeftOut = nothing, whole: Sequence[Json] | None = None
+    specs: Sequence[Json],
+    find: Find,
+    left_out: LeftOut = nothing,
+    whole: Sequence[Json] | None = None,
+    note_of: Callable[[Cell], str] | None = None,
 ) -> list[Drawn]:
     """All figures that have something to show, in the order of the study; captions say which points were not run.
 
-    `whole` are all figures of the study where some are drawn: colours are the same in all of them.
+    `whole` are all figures of the study where some are drawn: colours are the same in all of them. `note_of` says what
+    stands behind the name of a point's curve, and often nothing.
     """
     for spec in specs:
         check(spec, f"figure {spec.get('id', '?')}")
     hues = hues_of(specs if whole is None else whole, find)
-    found = [_drawn(spec, find, left_out, hues) for spec in specs]
+    found = [_drawn(spec, find, left_out, hues, note_of) for spec in specs]
     return [figure for figure in found if figure is not None]
 
 
@@ -129,8 +134,12 @@ def name_of(spec: Mapping[str, Any]) -> str:
     return "figure-" + (re.sub(r"[^a-z0-9]+", "-", str(spec["id"]).lower()).strip("-") or "x")
 
 
-def _drawn(spec: Json, find: Find, left_out: LeftOut, hues: Hues) -> Drawn | None:
+def _drawn(
+    spec: Json, find: Find, left_out: LeftOut, hues: Hues, note_of: Callable[[Cell], str] | None
+) -> Drawn | None:
     curves = curves_of(spec, find, hues)
+    if note_of is not None:
+        curves = noted(curves, note_of)
     if not curves or _has_lost_its_subjects(spec, curves, left_out):
         return None
     kind = as_printed if spec.get(PRINTED) else KINDS[str(spec["kind"])]

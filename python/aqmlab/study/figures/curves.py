@@ -146,6 +146,18 @@ def curves_of(spec: Json, find: Find, hues: Hues | None = None) -> list[Curve]:
     ]
 
 
+def noted(curves: Sequence[Curve], note_of: Callable[[Cell], str]) -> list[Curve]:
+    """Curves of which some have a note behind their names, and dashes where these mean nothing else in their figure."""
+    notes = [note_of(curve.cell) for curve in curves]
+    is_free = all(curve.look.style == SOLID for curve in curves if not curve.cell.uncongested)
+    found = []
+    for curve, note in zip(curves, notes, strict=True):
+        is_dashed = note and is_free and not curve.cell.uncongested
+        look = replace(curve.look, style=STYLES[1]) if is_dashed else curve.look
+        found.append(replace(curve, label=f"{curve.label} ({note})", look=look) if note else curve)
+    return found
+
+
 def _panel_of(cell: Cell, axis: str | None) -> str | None:
     """What cannot mark stands beside the marking disciplines too, for it has no other place there."""
     if axis is None or (axis == "ecn" and (cell.uncongested or _is_drop_tail(cell))):
