@@ -177,7 +177,7 @@ def points_of(spec: Json, cells: Cells) -> list[Cell]:
     return list({cell.name: cell for cell in found}.values())
 
 
-def _note_of(study: Study, points: Sequence[Cell]) -> Callable[[Cell], str] | None:
+def _note_of(study: Study, points: Sequence[Cell]) -> Callable[[figures.Cell], str] | None:
     """What to say behind the names of curves of shorter runs, where longer ones stand beside them."""
     scales = {cell.scale for cell in points if isinstance(cell, KeptCell)}
     if len(scales) < 2:
