@@ -11,7 +11,19 @@ from pathlib import Path
 import pytest
 
 from aqmlab import engine, units
-from aqmlab.advice import access, advising, applications, candidates, cells, costs, lines, question, situation, words
+from aqmlab.advice import (
+    access,
+    advising,
+    applications,
+    assumptions,
+    candidates,
+    cells,
+    costs,
+    lines,
+    question,
+    situation,
+    words,
+)
 from aqmlab.advice.applications import FIGURES
 from aqmlab.advice.candidates import TODAY
 from aqmlab.cli import invoke
@@ -164,7 +176,7 @@ def test_a_line_that_is_best_as_it_is_has_nothing_to_set() -> None:
     found = _advised([TODAY, "cake"], {TODAY: 0.9, "cake": 0.2})
     assert words.verdict(found)[0] == "Recommended: leave it as it is, a drop-tail queue."
     assert lines.of(found.question, found.first).startswith("# Nothing to set")
-    assert words.wrong(found) == ""
+    assert assumptions.wrong(found) == ""
 
 
 def _advised(names: list[str], scores: dict[str, float]) -> advising.Advice:
@@ -181,7 +193,7 @@ def _advised(names: list[str], scores: dict[str, float]) -> advising.Advice:
 
 
 def test_what_is_not_known_is_told() -> None:
-    told = words.unknown(question.read("50mbit", "10mbit", access="lte"))
+    told = assumptions.unknown(question.read("50mbit", "10mbit", access="lte"))
     assert (
         "people who browse: 1 to 4" in told and "what today's queue up holds: 200 to 1000 ms at the line's rate" in told
     )

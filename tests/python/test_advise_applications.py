@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from aqmlab.advice import advising, applications, question, situation, words
+from aqmlab.advice import advising, applications, assumptions, question, situation, words
 from aqmlab.advice.candidates import TODAY
 from aqmlab.cli import invoke
 from aqmlab.errors import BadInput
@@ -130,7 +130,7 @@ def test_who_wants_films_has_some() -> None:
     asked = question.read("50mbit", "10mbit", what_for="video=2,calls")
     assert asked.mix.video == (1, 2) and asked.weights["video"] == 2
     assert [one.key for one in applications.figures(asked)][2:5] == [one.key for one in applications.FILMS]
-    assert "films: 1 to 2" in words.unknown(asked) and words.weights(asked) == "calls 1, video 2"
+    assert "films: 1 to 2" in assumptions.unknown(asked) and words.weights(asked) == "calls 1, video 2"
     # Without films nothing is said of them, and other questions are what they were.
     assert words.weights(question.read("50mbit", "10mbit")) == "calls 1, web 1, games 1, downloads 1"
 

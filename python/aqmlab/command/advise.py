@@ -191,7 +191,7 @@ def _provisional(race: Race) -> None:
 
 
 def _screen(out: Console, found: Advice) -> None:
-    from aqmlab.advice import cells, lines, more, words
+    from aqmlab.advice import assumptions, cells, lines, more, words
     from aqmlab.command.tables import sentence, short_table, show
 
     sentence(out, words.link(found.question), "bold")
@@ -203,7 +203,7 @@ def _screen(out: Console, found: Advice) -> None:
         out.print(command, soft_wrap=True)
     out.print()
     table = short_table()
-    wrong, is_other = words.wrong_head(found), found.first.settings is not None
+    wrong, is_other = assumptions.wrong_head(found), found.first.settings is not None
     heads = [
         "",
         "today",
@@ -233,7 +233,7 @@ def _screen(out: Console, found: Advice) -> None:
         table.add_row(row["name"], row["score"], str(row["rounds"]), row["state"], *bare)
     show(out, table)
     out.print(words.states(found))
-    for said in (*words.cost(found), words.granted(found)):
+    for said in (*words.cost(found), assumptions.granted(found)):
         out.print(said)
     out.print()
     written = lines.of(found.question, found.first)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from aqmlab import engine, figures
-from aqmlab.advice import cells, lines, more, situation, words
+from aqmlab.advice import assumptions, cells, lines, more, situation, words
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.verified import Verified
@@ -44,8 +44,8 @@ def write(found: Advice, command: Sequence[str], folder: Path, verified: Verifie
             first=found.race.first,
             today=TODAY,
             today_said=words.today(found.question),
-            wrong=words.wrong(found),
-            wrong_head=words.wrong_head(found),
+            wrong=assumptions.wrong(found),
+            wrong_head=assumptions.wrong_head(found),
             notes=words.notes(found),
             worth=words.worth(found),
             headings=[cells.title(one) for one in found.figures],
@@ -57,8 +57,8 @@ def write(found: Advice, command: Sequence[str], folder: Path, verified: Verifie
             lines=written,
             of_router="" if of_router is None else of_router[0],
             checks=[*words.checks(found.question, written), _again(found)],
-            unknown=words.unknown(found.question),
-            granted=words.granted(found),
+            unknown=assumptions.unknown(found.question),
+            granted=assumptions.granted(found),
             weights=words.weights(found.question),
             states=words.states(found),
             rounds=found.race.rounds,
