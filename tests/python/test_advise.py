@@ -21,6 +21,7 @@ from aqmlab.advice import (
     costs,
     lines,
     question,
+    scores,
     situation,
     words,
 )
@@ -136,7 +137,7 @@ def test_who_is_said_to_be_nobody_is_nobody(tmp_path: Path, capsys: pytest.Captu
         assert {block["application"] for block in made.scenario["traffic"]} == everyone - gone, keys
     # The last has a run: nothing is said of them, and nothing weighs.
     assert [one.key for one in applications.figures(asked)] == ["down_bps", "up_bps"]
-    assert words.weights(asked) == "downloads 1"
+    assert scores.definition(asked) == "A score is that of downloads with uploads alone, from 0 to 1."
     (row,) = advising.made([(today, 0, None)], asked, 1, advising.SILENT)
     assert row["calls_mos"] is None and row["pages_in_2s"] is None and row["game_p99_s"] is None
     assert row["down_bps"] and 0 < applications.score(asked, row) <= 1

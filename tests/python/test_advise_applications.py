@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from aqmlab.advice import advising, applications, assumptions, question, situation, words
+from aqmlab.advice import advising, applications, assumptions, question, scores, situation, words
 from aqmlab.advice.candidates import TODAY
 from aqmlab.cli import invoke
 from aqmlab.errors import BadInput
@@ -130,9 +130,35 @@ def test_who_wants_films_has_some() -> None:
     asked = question.read("50mbit", "10mbit", what_for="video=2,calls")
     assert asked.mix.video == (1, 2) and asked.weights["video"] == 2
     assert [one.key for one in applications.figures(asked)][2:5] == [one.key for one in applications.FILMS]
-    assert "films: 1 to 2" in assumptions.unknown(asked) and words.weights(asked) == "calls 1, video 2"
+    assert "films: 1 to 2" in assumptions.unknown(asked)
+    assert scores.definition(asked) == (
+        "A score is the mean of calls (weight 1) and films (weight 2), each from 0 to 1. "
+        "Pages, games and downloads with uploads do not count."
+    )
     # Without films nothing is said of them, and other questions are what they were.
-    assert words.weights(question.read("50mbit", "10mbit")) == "calls 1, web 1, games 1, downloads 1"
+    plain = question.read("50mbit", "10mbit")
+    assert scores.definition(plain) == (
+        "A score is the mean of calls, pages, games and downloads with uploads, each from 0 to 1."
+    )
+
+
+def test_a_score_is_said_to_be_made_as_it_is_made(tmp_path: Path) -> None:
+    """Each number that the words have of a row, worked out by hand."""
+    asked = question.read("50mbit", "10mbit")
+    row = {"calls_mos": 2.7, "pages_in_2s": 0.4, "game_p99_s": 0.1, "down_bps": 2.5e7, "up_bps": 9e6}
+    assert scores.how(asked) == (
+        "In the score count calls by (MOS − 1) / 3.41, as the best of G.711 is 4.41; pages by the share of those "
+        "within 2 s; games by 1 less the 99th percentile of delay over 250 ms, and 0 beyond; downloads and uploads by "
+        "their share of the line's rate, in the mean of both (docs/guide/advise.md, What comes out)."
+    )
+    made = [1.7 / 3.41, 0.4, 1 - 0.1 / 0.25, (25 / 50 + 9 / 10) / 2]
+    assert applications.score(asked, row) == pytest.approx(sum(made) / 4)
+    # Uploads alone fill the line where nobody downloads.
+    file = tmp_path / "mix.toml"
+    file.write_text("users = 0\ncalls = 0\ngames = 0\ndownloads = 0\n", encoding="utf-8")
+    of_uploads = question.read("50mbit", "10mbit", mix=file)
+    assert scores.definition(of_uploads) == "A score is that of uploads alone, from 0 to 1."
+    assert scores.how(of_uploads).startswith("In the score count uploads by their share of the line's rate (")
 
 
 def test_films_that_nobody_watches_cannot_matter(tmp_path: Path) -> None:

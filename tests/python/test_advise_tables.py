@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from aqmlab.advice import applications, cells, question, words
+from aqmlab.advice import applications, cells, gains, question, words
 from aqmlab.advice.candidates import TODAY
 from aqmlab.report import advice as report
 from aqmlab.statistics import Interval
@@ -46,7 +46,7 @@ def test_screen_and_page_say_so_of_two_runs_far_apart(tmp_path: Path) -> None:
     for name, opinions in ((TODAY, (1.0, 2.5)), ("cake", (1.0, 4.5))):
         for row, mos in zip(found.rows[name], opinions, strict=True):
             row["calls_mos"] = mos
-    opinion = words.worth(found)[0]
+    opinion = gains.rows(found)[0]
     assert [opinion[key] for key in ("today", "first", "difference")] == [
         "1.75 (too few runs)",
         "2.75 (too few runs)",
@@ -58,11 +58,11 @@ def test_screen_and_page_say_so_of_two_runs_far_apart(tmp_path: Path) -> None:
 
 def test_a_row_is_of_the_rounds_that_both_have(tmp_path: Path) -> None:
     found = with_pages(advised(OF_SOME, {TODAY: 2.0, "cake": 4.0}), SOME)
-    (pages,) = [row for row in words.worth(found) if row["key"] == "pages_in_2s"]
+    (pages,) = [row for row in gains.rows(found) if row["key"] == "pages_in_2s"]
     # 0.2 / 6 and 5.1 / 6. CAKE's own seven have 5.2 / 7, today's seven 0.2 / 7.
     assert [cells.bare(pages[key]) for key in ("today", "first", "difference")] == ["3", "85", "+82"]
     assert pages["of"] == "in 6 of 8 rounds" and pages["judged"] == "better"
-    assert [row["of"] for row in words.worth(found) if row["key"] != "pages_in_2s"] == [""] * 4
+    assert [row["of"] for row in gains.rows(found) if row["key"] != "pages_in_2s"] == [""] * 4
     worth = words.as_dict(found)["worth"]["pages_in_2s"]
     assert worth["rounds"] == worth["today"]["n"] == worth["first"]["n"] == worth["difference"]["n"] == 6
     assert worth["first"]["value"] - worth["today"]["value"] == pytest.approx(worth["difference"]["value"])
@@ -78,14 +78,14 @@ def test_a_row_is_of_the_rounds_that_both_have(tmp_path: Path) -> None:
 
 def test_figures_that_all_rounds_have_say_nothing_of_rounds() -> None:
     found = advised(OF_SOME, {TODAY: 2.0, "cake": 4.0})
-    assert words.notes(found) == [] and {row["of"] for row in words.worth(found)} == {""}
+    assert words.notes(found) == [] and {row["of"] for row in gains.rows(found)} == {""}
     assert all(row["of"] == [""] * 5 for row in words.field(found))
 
 
 def test_a_figure_without_a_number_has_no_difference_and_leaves_the_other() -> None:
     shares = (0.5, float("nan"), *(0.5,) * 6)
     found = with_pages(advised(OF_SOME, {TODAY: 2.0, "cake": 4.0}), {TODAY: shares})
-    (pages,) = [row for row in words.worth(found) if row["key"] == "pages_in_2s"]
+    (pages,) = [row for row in gains.rows(found) if row["key"] == "pages_in_2s"]
     assert pages["today"] == pages["difference"] == "–" != pages["first"] and pages["of"] == ""
 
 
@@ -93,7 +93,7 @@ def test_few_rounds_are_for_better_or_worse_of_nothing() -> None:
     """Five that are all of one sign are so by chance once in 16 times: too often for 95 %."""
     few = {name: (*shares[:6], None, None) for name, shares in SOME.items()}
     found = with_pages(advised(OF_SOME, {TODAY: 2.0, "cake": 4.0}), few)
-    (pages,) = [row for row in words.worth(found) if row["key"] == "pages_in_2s"]
+    (pages,) = [row for row in gains.rows(found) if row["key"] == "pages_in_2s"]
     difference = found.difference("cake", applications.FIGURES[1])
     assert difference is not None and difference.n == 5 and difference.low > 0
     assert pages["judged"] == "" and pages["of"] == "in 5 of 8 rounds"
@@ -104,7 +104,7 @@ def test_what_too_fast_a_shaper_changes_says_of_which_rounds_it_is(tmp_path: Pat
     found = with_pages(advised(OF_SOME, {TODAY: 2.0, "cake": 4.0}), SOME)
     shares = (None, 0.1, 0.0, 0.0, None, 0.1)
     found.too_fast = [{**row, "pages_in_2s": share} for row, share in zip(found.rows[TODAY], shares, strict=False)]
-    rows = {row["key"]: row for row in words.worth(found)}
+    rows = {row["key"]: row for row in gains.rows(found)}
     assert rows["pages_in_2s"]["harm_of"] == "in 4 of 6 rounds" and rows["pages_in_2s"]["harm_judged"] == ""
     assert rows["calls_mos"]["harm_of"] == ""
     assert "The last column is of the first 6 rounds, beside cake as advised." in words.notes(found)
@@ -121,7 +121,7 @@ def test_cells_beside_each_other_have_the_same_digits() -> None:
             for at, row in enumerate(found.rows[name])
         ]
     found.rows["cake"][0] = {**found.rows["cake"][0], "down_bps": 6e5}
-    for row in words.worth(found)[3:]:
+    for row in gains.rows(found)[3:]:
         shown = " ".join(row[key] for key in ("today", "first", "difference"))
         assert len({len(number.partition(".")[2]) for number in re.findall(r"\d+\.\d+", shown)}) == 1, shown
         assert not re.search(r"± 0\.0*( |$)", shown), shown

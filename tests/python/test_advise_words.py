@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from aqmlab.advice import advising, applications, candidates, cells, lines, more, question, situation, words
+from aqmlab.advice import advising, applications, candidates, cells, gains, lines, more, question, situation, words
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.race import Race, looks
@@ -58,11 +58,23 @@ SURE = {
 
 def test_it_leads_with_what_can_be_acted_on() -> None:
     found = advised(SURE, {TODAY: 2.0, "cake": 4.0, "fq_codel": 4.0})
-    recommended, gained, out, tie, _, below, *_ = words.verdict(found)
+    # Opinions that differ from round to round, uploads that always lose, and downloads of which it is not sure.
+    for at, row in enumerate(found.rows["cake"]):
+        opinion, down_bps = 4.0 + 0.02 * (at % 3), 4e7 + 1e6 * (-1) ** at
+        found.rows["cake"][at] = {**row, "calls_mos": opinion, "down_bps": down_bps, "up_bps": 7e6 + 1e5 * (at % 2)}
+    recommended, units, score, out, tie, _, below, *_ = words.verdict(found)
     assert recommended.startswith("Recommended: cake, shaped to ")
     least = found.race.gain("cake", TODAY)[0]
-    sure = words._down(least)
-    assert gained == f"It is better than today by 0.64 on a score from 0 to 1; with 95 %, by {sure} at least."
+    sure = gains._down(least)
+    assert units == (
+        "Better than today, each with 95 %: calls 2.02 → 4.02 MOS (how a call sounds: 1 bad to 5 excellent). Worse: "
+        "uploads 8.00 → 7.05 Mb/s. Not sure: downloads 40.0 → 40.0 Mb/s. The same: pages within 2 s 52 %, game delay "
+        "(99th percentile) 100 ms."
+    )
+    assert score == (
+        f"Its score is 0.858, today's 0.217: better by 0.641; with 95 %, by {sure} at least. A score is the mean of "
+        "calls, pages, games and downloads with uploads, each from 0 to 1."
+    )
     assert 0 < least < 0.64
     assert out == f"Out, as worse than another beyond doubt: {TODAY}."
     assert tie.startswith("It cannot be told from fq_codel on that score")
@@ -77,9 +89,9 @@ def test_what_is_no_surer_than_today_names_the_figures_that_are() -> None:
     # Their differences in MOS are all the same, which says nothing of others: one that is not.
     found.rows["cake"][0] = {**found.rows["cake"][0], "calls_mos": 3.9}
     said = words.verdict(found)
-    assert said[1] == "It is better than today by 0.05 in the mean, on a score from 0 to 1, and that is not sure."
-    assert said[2] == "Each by its own 95 % interval, it is better than today for a call's MOS."
-    behind = "Behind by 0.05 in the mean, but it differs too much from run to run for that to be sure: fifo, as today."
+    assert said[1].startswith("Better than today, each with 95 %: calls 2.02 → 4.01 MOS (")
+    assert said[2].startswith("Its score is 0.550, today's 0.500: better by 0.050 in the mean, which is not sure. A ")
+    behind = "Behind by 0.050 in the mean, but it differs too much from run to run for that to be sure: fifo, as today."
     assert behind in said
 
 
@@ -92,9 +104,9 @@ def test_where_another_one_than_the_first_is_surely_better_than_today_that_is_sa
     }
     found = advised(scores, dict.fromkeys(scores, 4.0))
     assert found.race.first == "cake" and TODAY in found.race.left and found.race.gain("cake", TODAY)[0] <= 0
-    assert words.verdict(found)[1] == (
-        "It is better than today by 0.38 in the mean, on a score from 0 to 1, and that is not sure of it. It is sure "
-        "that another one is better than today."
+    assert words.verdict(found)[2].startswith(
+        "Its score is 0.619, today's 0.244: better by 0.375 in the mean, which is not sure of it. It is sure that "
+        "another one is better than today. A score is "
     )
 
 
@@ -119,7 +131,7 @@ def test_what_is_worse_by_next_to_nothing_is_not_beside_what_is_lost() -> None:
     assert f"Out, as worse than another beyond doubt: {TODAY}." in said
     (near,) = [one for one in said if one.endswith("hardly matters: fq_codel.")]
     assert re.match(r"Worse, but by 0\.0[01]\d at most", near)
-    assert any(one.startswith("Behind by 0.15 in the mean") and one.endswith(": cake ack-filter.") for one in said)
+    assert any(one.startswith("Behind by 0.148 in the mean") and one.endswith(": cake ack-filter.") for one in said)
     assert [row["state"] for row in words.field(found)] == ["first", "near", "open", "out"]
     assert words.states(found).startswith("Near: worse beyond doubt, but by 0.02 of the score at most. Open: behind")
     assert words.as_dict(found)["candidates"]["fq_codel"]["state"] == "near"
@@ -128,7 +140,7 @@ def test_what_is_worse_by_next_to_nothing_is_not_beside_what_is_lost() -> None:
 def test_numbers_say_no_more_than_is_so() -> None:
     """Bounds are rounded away from what is better, and a width is never said to be nothing."""
     assert [words._up(one) for one in (0.0001, 0.0121, 0.012, 0.0)] == ["0.001", "0.013", "0.012", "0.000"]
-    assert [words._down(one) for one in (0.339, 0.34, 0.0099, 0.0004)] == ["0.33", "0.34", "0.009", "0.000"]
+    assert [gains._down(one) for one in (0.339, 0.34, 0.0099, 0.0004)] == ["0.33", "0.34", "0.009", "0.000"]
     pages, game = (one for one in applications.FIGURES if one.key in ("game_p99_s", "pages_in_2s"))
     assert cells.cell(game, Interval(-0.0004, 0.0001, 6, "runs"), signed=True) == "−0.4 ± 0.1"
     assert cells.cell(game, Interval(0.035, 0.003, 6, "runs")) == "35 ± 3"
@@ -218,12 +230,18 @@ def test_where_nothing_makes_the_mix_work_it_says_so_first(tmp_path: Path) -> No
     for name in scores:
         found.rows[name] = [{**row, "film_score": 0.0} for row in found.rows[name]]
     said = words.verdict(found)
-    assert said[:3] == [
+    assert said[:2] == [
         "No discipline makes this mix work on this line. Under the best of them its score, from 0 to 1, is 0.000: "
         "films do not work.",
         "Least bad: leave it as it is, a drop-tail queue.",
-        "Its score, from 0 to 1, is no lower than any other one's.",
     ]
+    assert said[2].startswith(
+        "As it is: calls 4.02 MOS (how a call sounds: 1 bad to 5 excellent), pages within 2 s 52 %, "
+    )
+    assert said[3] == (
+        "Its score is 0.000, no lower than any other one's. A score is that of films alone, from 0 to 1. Calls, pages, "
+        "games and downloads with uploads do not count."
+    )
     assert words.as_dict(found)["failing"] == ["films"]
     page = report.write(found, COMMAND, tmp_path / "mine").read_text(encoding="utf-8")
     assert "<h1>No discipline makes this mix work" in page and "Recommended" not in page

@@ -20,6 +20,9 @@ from aqmlab.results.felt import GAME_LOST_S, PAGE_IN_S, late_of, opinion_of, pla
 GAME_UNPLAYABLE_S = 0.25
 """The 99th percentile one way at which a game has no score left."""
 
+CALL_SPAN_MOS = 3.41
+"""From the worst opinion, 1, to that of a call of G.711 without delay or loss, 4.41 (ITU-T G.107)."""
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -35,6 +38,13 @@ class Figure:
     """1 where more is better, -1 where less is."""
     rate_bps: float = math.inf
     """Of a goodput or a bitrate that of the link."""
+    prose: str = ""
+    """What a sentence calls it, where not by its title."""
+
+    @property
+    def in_prose(self) -> str:
+        """What a sentence calls it: its title, where that has no comma."""
+        return self.prose or self.title
 
     @property
     def possible(self) -> tuple[float, float]:
@@ -47,9 +57,9 @@ class Figure:
 
 
 FIGURES = (
-    Figure("calls_mos", "a call's MOS", "MOS", "mos", 1),
+    Figure("calls_mos", "a call's MOS", "MOS", "mos", 1, prose="calls"),
     Figure("pages_in_2s", "pages within 2 s", "pages", "share", 1),
-    Figure("game_p99_s", "game packet p99", "game", "s", -1),
+    Figure("game_p99_s", "games, 99th percentile", "game", "s", -1, prose="game delay (99th percentile)"),
     Figure("down_bps", "downloads", "down", "bps", 1),
     Figure("up_bps", "uploads", "up", "bps", 1),
 )
@@ -266,7 +276,7 @@ def beside_each_other(rows: Sequence[Row]) -> list[Row]:
 def parts(question: Question, row: Row) -> dict[str, float]:
     """Each application that counts as a number from 0 to 1; one that nobody used has none."""
     every: dict[str, Sequence[float]] = {
-        "calls": [(mos - 1) / 3.41 for mos in _known(row, "calls_mos")],
+        "calls": [(mos - 1) / CALL_SPAN_MOS for mos in _known(row, "calls_mos")],
         "web": [*_known(row, "pages_in_2s"), *_known(row, "answers_in_2s")],
         "video": _known(row, "film_score"),
         "games": [1 - min(delay, GAME_UNPLAYABLE_S) / GAME_UNPLAYABLE_S for delay in _known(row, "game_p99_s")],

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from aqmlab import units
-from aqmlab.advice import assumptions, cells, configured, costs, lines, situation
+from aqmlab.advice import assumptions, cells, configured, costs, gains, lines, situation
 from aqmlab.advice.advising import FEWEST_JUDGED, NEAR, Advice
-from aqmlab.advice.applications import Figure
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.costs import Cost
-from aqmlab.advice.question import APPLICATIONS, Question
+from aqmlab.advice.question import Question
 from aqmlab.advice.race import Race
 from aqmlab.advice.verified import Verified
 from aqmlab.agreement.verdicts import AGREES, DIFFERS, UNDECIDED
@@ -29,7 +28,7 @@ def link(question: Question) -> str:
 def verdict(advice: Advice) -> list[str]:
     """What is recommended and how sure that is, a sentence each."""
     race, question = advice.race, advice.question
-    said = [*_recommended(advice), *_against_today(advice)]
+    said = [*_recommended(advice), *gains.sentences(advice)]
     number = len(advice.candidates)
     least = race.shortfall()
     if out := advice.those("out"):
@@ -47,8 +46,8 @@ def verdict(advice: Advice) -> list[str]:
         said.append(f"It cannot be told from {readable.listed(ties)} on that score: any of them may be the best.")
         said.append(_told_apart(advice, ties))
     if wide := advice.those("open"):
-        behind = [race.mean(race.first) - race.mean(name) for name in wide]
-        by = f"{min(behind):.2f} to {max(behind):.2f}" if len(behind) > 1 else f"{behind[0]:.2f}"
+        means = sorted(map(race.mean, wide))
+        by = " to ".join(dict.fromkeys(gains.apart(race.mean(race.first), mean) for mean in (means[-1], means[0])))
         said.append(
             f"Behind by {by} in the mean, but {'they differ' if len(wide) > 1 else 'it differs'} too much from run to "
             f"run for that to be sure: {readable.listed(wide)}."
@@ -62,9 +61,6 @@ def verdict(advice: Advice) -> list[str]:
     else:
         said.append(f"With 95 % it is the best of the {number} candidates.")
     said += _configured(advice)
-    worse = [one for one in advice.figures if _judged(one, advice.difference(race.first, one)) == "worse"]
-    if worse:
-        said.append(f"It is worse than today for {readable.listed([one.title for one in worse])}.")
     if question.access.lowest < 1:
         lowest = units.say_share(question.access.lowest)
         said.append(
@@ -90,31 +86,11 @@ def _recommended(advice: Advice) -> list[str]:
     return [f"Recommended: {what}."]
 
 
-def _against_today(advice: Advice) -> list[str]:
-    """By how much the first beats what there is today; where that is not sure, which single figures differ."""
-    race = advice.race
-    if race.first == TODAY:
-        of_all = len(advice.same) == len(race.running) - 1 > 0
-        best = "no lower than any other one's" if of_all else "the best in the mean"
-        return [f"Its score, from 0 to 1, is {best}."]
-    gained, (least, _) = race.mean(race.first) - race.mean(TODAY), race.gain(race.first, TODAY)
-    if least > 0:
-        by = f"{least_said} at least" if float(least_said := _down(least)) else "more than nothing"
-        return [f"It is better than today by {gained:.2f} on a score from 0 to 1; with 95 %, by {by}."]
-    sure = "not sure of it. It is sure that another one is better than today" if TODAY in race.left else "not sure"
-    said = [f"It is better than today by {gained:.2f} in the mean, on a score from 0 to 1, and that is {sure}."]
-    better = [one for one in advice.figures if _judged(one, advice.difference(race.first, one)) == "better"]
-    if better:
-        titles = readable.listed([one.title for one in better])
-        said.append(f"Each by its own 95 % interval, it is better than today for {titles}.")
-    return said
-
-
 def _told_apart(advice: Advice, ties: Sequence[str]) -> str:
     """By how little the first is ahead of those that it cannot be told from, and which of them all costs least."""
     race = advice.race
-    ahead = race.mean(race.first) - max(map(race.mean, ties))
-    said = f"Of them it had the best mean, by {f'{ahead:.3f}' if ahead >= 0.0005 else 'less than 0.001'} of the score"
+    by = gains.apart(race.mean(race.first), max(map(race.mean, ties)))
+    said = f"Of them it had the best mean, by {by} of the score"
     found = {name: costs.of(advice.question, advice.candidate(name)) for name in (race.first, *ties)}
     if found[race.first] is None:
         return f"{said}."
@@ -150,12 +126,6 @@ def leads(race: Race) -> str:
     if most >= 1:
         return "nothing is sure yet"
     return f"the first is at most {_up(most)} below the best" if most > 0 else "with 95 % it is the best"
-
-
-def _down(bound: float) -> str:
-    """A lower bound of a score, rounded down."""
-    digits = 2 if bound >= 0.01 else 3
-    return f"{math.floor(bound * 10**digits + 1e-9) / 10**digits:.{digits}f}"
 
 
 def _configured(advice: Advice) -> list[str]:
@@ -239,45 +209,9 @@ def _shaped(advice: Advice) -> str:
     return f", shaped to {units.say_rate(down)} down and {units.say_rate(up)} up"
 
 
-def _judged(figure: Figure, difference: Interval | None) -> str:
-    """`better`, `worse`, or nothing where the interval leaves a doubt, or is of too few rounds to be relied on."""
-    if difference is None or difference.low <= 0 <= difference.high:
-        return ""
-    if difference.n < FEWEST_JUDGED or cells.is_wide(figure, difference):
-        return ""
-    return "better" if (difference.value > 0) == (figure.better > 0) else "worse"
-
-
-def worth(advice: Advice) -> list[dict[str, Any]]:
-    """What the first is worth, a row for each figure; `of` and `harm_of` say of which rounds, where not of all."""
-    found = []
-    for one in advice.figures:
-        here, harm = advice.worth(one), advice.harm(one)
-        digits = cells.together(one, (here.today, here.first, here.difference, harm))
-        found.append(
-            {
-                "key": one.key,
-                "title": cells.title(one),
-                "of": _of_rounds(here.rounds, advice.race.rounds),
-                "today": cells.cell(one, here.today, digits=digits),
-                "first": cells.cell(one, here.first, digits=digits),
-                "difference": cells.cell(one, here.difference, signed=True, digits=digits),
-                "judged": _judged(one, here.difference),
-                "harm": cells.cell(one, harm, signed=True, digits=digits),
-                "harm_of": "" if harm is None else _of_rounds(harm.n, len(advice.too_fast)),
-                "harm_judged": _judged(one, harm),
-            }
-        )
-    return found
-
-
-def _of_rounds(number: int, every: int) -> str:
-    return "" if number in (0, every) else f"in {number} of {every} rounds"
-
-
 def notes(advice: Advice) -> list[str]:
-    """What numbers of `worth` are of, where they are not of all rounds, a sentence each."""
-    rows, said = worth(advice), []
+    """What numbers of `gains.rows` are of, where they are not of all rounds, a sentence each."""
+    rows, said = gains.rows(advice), []
     if any(row["of"] or row["harm_of"] for row in rows):
         of_two = " under both of its queues" if advice.race.first != TODAY else ""
         said.append(
@@ -374,13 +308,6 @@ def _share(share: float) -> str:
     return f"{share:.2g}" if share >= 1 else f"{share * 100:.2g} %"
 
 
-def weights(question: Question) -> str:
-    """What mattered, of what somebody does."""
-    # A capture's connections are asked for as web and downloads, whoever opened them.
-    done = [name for name in APPLICATIONS if question.mix.has(name) or (question.captured and name != "video")]
-    return ", ".join(f"{name} {question.weights[name]:g}" for name in done if question.weights[name])
-
-
 def today(question: Question) -> str:
     """What the first column is, a sentence."""
     where = "both its ports" if question.access.is_port else "the modem and at the provider"
@@ -418,7 +345,7 @@ def verified(found: Verified) -> list[str]:
         return [f"Not verified between real stacks: {found.missing}."]
     by_verdict: dict[str, list[str]] = {}
     for one in found.findings:
-        by_verdict.setdefault(one.verdict, []).append(one.figure.title)
+        by_verdict.setdefault(one.verdict, []).append(one.figure.in_prose)
     where = f"Linux {found.kernel} in virtual time, {found.rounds} links of the race"
     said = [f"Verified between real stacks ({where})."]
     if agreeing := by_verdict.get(AGREES):
@@ -427,7 +354,7 @@ def verified(found: Verified) -> list[str]:
         said.append(f"They differ for {readable.listed(differing)}.")
     if undecided := by_verdict.get(UNDECIDED):
         said.append(f"So few links do not decide it for {readable.listed(undecided)}.")
-    if other := [one.figure.title for one in found.findings if one.same_way is False]:
+    if other := [one.figure.in_prose for one in found.findings if one.same_way is False]:
         said.append(f"One finds it better and the other worse for {readable.listed(other)}.")
     if silent := by_verdict.get(""):
         said.append(f"Nobody asked on these links for {readable.listed(silent)}.")

@@ -191,7 +191,7 @@ def _provisional(race: Race) -> None:
 
 
 def _screen(out: Console, found: Advice) -> None:
-    from aqmlab.advice import assumptions, cells, lines, more, words
+    from aqmlab.advice import assumptions, cells, gains, lines, more, scores, words
     from aqmlab.command.tables import sentence, short_table, show
 
     sentence(out, words.link(found.question), "bold")
@@ -213,7 +213,7 @@ def _screen(out: Console, found: Advice) -> None:
     for position, head in enumerate(heads):
         table.add_column(head, justify="right" if position else "left", no_wrap=True)
     marks = {"better": "▲", "worse": "▼", "": " "}
-    for row in words.worth(found):
+    for row in gains.rows(found):
         other = [row["first"], f"{row['difference']} {marks[row['judged']]}"] if is_other else []
         harm = [f"{row['harm']} {marks[row['harm_judged']]}{_below(row['harm_of'], '  ')}"] if wrong else []
         table.add_row(f"{row['title']}{_below(row['of'])}", row["today"], *other, *harm)
@@ -233,6 +233,7 @@ def _screen(out: Console, found: Advice) -> None:
         table.add_row(row["name"], row["score"], str(row["rounds"]), row["state"], *bare)
     show(out, table)
     out.print(words.states(found))
+    out.print(scores.how(found.question))
     for said in (*words.cost(found), assumptions.granted(found)):
         out.print(said)
     out.print()

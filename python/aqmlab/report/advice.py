@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from aqmlab import engine, figures
-from aqmlab.advice import assumptions, cells, lines, more, situation, words
+from aqmlab.advice import assumptions, cells, gains, lines, more, scores, situation, words
 from aqmlab.advice.advising import Advice
 from aqmlab.advice.candidates import TODAY
 from aqmlab.advice.verified import Verified
@@ -47,7 +47,7 @@ def write(found: Advice, command: Sequence[str], folder: Path, verified: Verifie
             wrong=assumptions.wrong(found),
             wrong_head=assumptions.wrong_head(found),
             notes=words.notes(found),
-            worth=words.worth(found),
+            worth=gains.rows(found),
             headings=[cells.title(one) for one in found.figures],
             rows=words.field(found),
             costs=words.cost(found),
@@ -59,7 +59,7 @@ def write(found: Advice, command: Sequence[str], folder: Path, verified: Verifie
             checks=[*words.checks(found.question, written), _again(found)],
             unknown=assumptions.unknown(found.question),
             granted=assumptions.granted(found),
-            weights=words.weights(found.question),
+            score=scores.how(found.question),
             states=words.states(found),
             rounds=found.race.rounds,
             runs=found.runs,
