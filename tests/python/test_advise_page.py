@@ -54,3 +54,27 @@ def test_no_column_is_lost_where_there_is_room(chromium: Any, tmp_path: Path) ->
             edges = box.bounding_box()
             assert edges["x"] >= 0 and edges["x"] + edges["width"] <= width
     assert browser.faults(chromium, page) == []
+
+
+BEGINS = """one => {
+  const inside = document.createRange();
+  inside.selectNodeContents(one);
+  return inside.getBoundingClientRect().left;
+}"""
+"""Where the text of a cell begins."""
+
+
+def test_a_telephone_shows_the_difference_beside_what_it_is_of(chromium: Any, tmp_path: Path) -> None:
+    page = report.write(of_homes(), COMMAND, tmp_path / "mine")
+    with browser.opened(chromium, page) as (view, _):
+        view.set_viewport_size({"width": 390, "height": 900})
+        box = view.locator(".scroll").first
+        edge = box.bounding_box()["x"] + box.bounding_box()["width"]
+        for place, row in enumerate(box.locator("tbody tr").all()):
+            name, today, _, difference, *_ = row.locator("th, td").all()
+            end = difference.bounding_box()
+            # The shadow at the edge is .9rem wide.
+            assert end["x"] + end["width"] <= edge - 14, place
+            value = today.evaluate(BEGINS)
+            assert value >= name.bounding_box()["x"] + name.bounding_box()["width"] + 7, place
+        assert box.locator(".spread").first.evaluate("one => getComputedStyle(one).display") == "block"
