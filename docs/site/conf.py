@@ -6,6 +6,7 @@ The whole repository is the source folder, so that a link is the same link here 
 import re
 from pathlib import Path
 
+from docutils import nodes
 from sphinx.application import Sphinx
 
 import aqmlab
@@ -71,6 +72,23 @@ def link_to_pages(app: Sphinx, name: str, source: list[str]) -> None:
     source[0] = LINK.sub(instead, source[0])
 
 
+PROSE = 60
+"""Characters of a cell from which on its column is prose, which is read in lines of some words."""
+
+
+def name_columns(app: Sphinx, doctree: nodes.document) -> None:
+    """Tables of parameters have a class, and so have cells in columns of prose: `site.css` lays them out."""
+    for table in doctree.findall(nodes.table):
+        rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
+        if [cell.astext() for cell in rows[0][:3]] == ["name", "default", "range"]:
+            table["classes"].append("parameters")
+        for column in zip(*rows, strict=False):
+            if max(len(cell.astext()) for cell in column) >= PROSE:
+                for cell in column:
+                    cell["classes"].append("prose")
+
+
 def setup(app: Sphinx) -> None:
     """Connects what is said above."""
     app.connect("source-read", link_to_pages)
+    app.connect("doctree-read", name_columns)

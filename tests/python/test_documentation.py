@@ -8,6 +8,8 @@ import pytest
 from nbclient import NotebookClient
 
 import aqmlab
+from aqmlab import engine
+from aqmlab.command import explanations
 from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -44,6 +46,19 @@ def test_the_command_reference_is_current():
 def test_what_a_verb_does_is_said_whole_in_a_line():
     lines = re.findall(r"^\* `[a-z]+`: .*$", command_reference.PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(lines) > 20 and [line for line in lines if not line.endswith(".") or line.endswith("...")] == []
+
+
+WITH_PAGES = [row for row in engine.disciplines() if (ROOT / f"docs/disciplines/{row['name']}.md").is_file()]
+
+
+@pytest.mark.parametrize("discipline", WITH_PAGES, ids=lambda row: row["name"])
+def test_a_page_and_the_command_line_say_the_same_ranges(discipline):
+    page = (ROOT / f"docs/disciplines/{discipline['name']}.md").read_text(encoding="utf-8")
+    rows = [row.split(" | ") for row in page.partition("generated: parameters")[2].splitlines()]
+    ranges = {row[0].strip("| `"): row[2] for row in rows if len(row) == 5}
+    for param in discipline["params"]:
+        if not param.get("words") and param.get("range") not in (None, [None, None]):
+            assert ranges[param["name"]] == explanations.range_text(param), param["name"]
 
 
 def test_the_manual_page_is_current(tmp_path):

@@ -162,26 +162,52 @@ fn three_digits(x: f64) -> String {
 
 /// What may be written, in a few words.
 fn range(param: &Param<Text>) -> String {
-    let unit = match param.kind {
+    let (low, high) = param.range;
+    let (of, unit): (fn(f64) -> String, &str) = match param.kind {
         Kind::Word(words) => return words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" "),
         Kind::Flag => return "`true` `false`".into(),
         Kind::Selector => return "`VALUE/MASK`".into(),
-        Kind::Length => " packets or bytes",
-        Kind::LengthOrTime => " packets, bytes or seconds",
-        Kind::Time => " s",
-        Kind::Frequency => " hz",
-        Kind::Size => " bytes",
-        Kind::Number | Kind::Integer => "",
+        Kind::Length => (short, " packets or bytes"),
+        Kind::LengthOrTime => (short, " packets, bytes or seconds"),
+        // Each end has a unit of its own, as a scenario has it.
+        Kind::Time => (|end| scaled(end, &TIMES), ""),
+        Kind::Rate => (|end| scaled(end, &RATES), ""),
+        Kind::Frequency => (short, " hz"),
+        Kind::Size if low % MIB == 0.0 || high % MIB == 0.0 => (size, ""),
+        Kind::Size => (short, " bytes"),
+        Kind::Number | Kind::Integer => (short, ""),
         // Whatever else there is says itself what may be written.
         #[allow(unreachable_patterns, reason = "kinds come without this file knowing them")]
         _ => return param.expected(),
     };
-    match param.range {
-        (low, high) if low.is_finite() && high.is_finite() => format!("{} to {}{unit}", short(low), short(high)),
-        (low, _) if low.is_finite() => format!("at least {}{unit}", short(low)),
-        (_, high) if high.is_finite() => format!("at most {}{unit}", short(high)),
-        _ => format!("any{unit}"),
+    match (low.is_finite(), high.is_finite()) {
+        (true, true) => format!("{} to {}{unit}", of(low), of(high)),
+        (true, false) => format!("at least {}{unit}", of(low)),
+        (false, true) => format!("at most {}{unit}", of(high)),
+        (false, false) => format!("any{unit}"),
     }
+}
+
+const TIMES: [(&str, f64); 4] = [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)];
+const RATES: [(&str, f64); 5] = [("tbit", 1e12), ("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)];
+const MIB: f64 = 1_048_576.0;
+
+/// A number in the largest of these units that is no larger than it; zero is in the unit itself.
+fn scaled(x: f64, sizes: &[(&str, f64)]) -> String {
+    let sought = if x == 0.0 { 1.0 } else { x };
+    let found = sizes.iter().find(|(_, size)| *size <= sought).or(sizes.last());
+    let (unit, size) = found.expect("there are units");
+    // 1e-4 is 100 us, and 1e-4 / 1e-6 is a little more than 100: twelve digits are as many as were written.
+    let written: f64 = format!("{:.11e}", x / size).parse().expect("it was a number");
+    format!("{}{unit}", short(written))
+}
+
+/// A size, in MiB where it is whole ones.
+fn size(x: f64) -> String {
+    if x > 0.0 && x % MIB == 0.0 {
+        return format!("{} MiB", short(x / MIB));
+    }
+    format!("{} byte{}", short(x), if x == 1.0 { "" } else { "s" })
 }
 
 /// A number as people write it: with an exponent where zeros would have to be counted.

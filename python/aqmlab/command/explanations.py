@@ -27,6 +27,7 @@ Row = dict[str, Any]
 
 _TIMES = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 _RATES = (("tbit", 1e12), ("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3), ("bit", 1.0))
+_MIB = 2**20
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 _NUMBER = re.compile(r"([0-9]+\.[0-9]+)([a-z]*)")
 
@@ -325,15 +326,24 @@ def _default(param: Row) -> str:
 
 
 def range_text(param: Row) -> str:
-    """Says what a parameter may be set to, as in `0 to 4e9 packets or bytes` or `1us to 10s`."""
+    """Says what a parameter may be set to, as in `0 to 4e9 packets or bytes`, `1us to 10s` or `1 byte to 1 MiB`.
+
+    Tables in the pages of disciplines say the same.
+    """
     if words := param.get("words"):
         return ", ".join(words)
     low, high = param.get("range") or (None, None)
     unit = str(param.get("unit") or "")
     # Times and rates as a scenario has them: each end with a unit of its own.
     sizes = {"s": _TIMES, "bit/s": _RATES}.get(unit)
-    ends = [None if end is None else _short(end) if sizes is None else _scaled(end, sizes) for end in (low, high)]
-    unit = unit if sizes is None else ""
+    if sizes is not None:
+        ends = [None if end is None else _scaled(end, sizes) for end in (low, high)]
+        unit = ""
+    elif unit == "bytes" and any(end and end % _MIB == 0 for end in (low, high)):
+        ends = [None if end is None else _sized(end) for end in (low, high)]
+        unit = ""
+    else:
+        ends = [None if end is None else _short(end) for end in (low, high)]
     match ends:
         case [None, None]:
             text = ""
@@ -350,6 +360,13 @@ def _scaled(x: float, sizes: Sequence[tuple[str, float]]) -> str:
     # Zero is in the unit itself.
     unit, size = next((pair for pair in sizes if pair[1] <= (x or 1.0)), sizes[-1])
     return f"{_short(x / size)}{unit}"
+
+
+def _sized(x: float) -> str:
+    """A size, in MiB where it is whole ones."""
+    if x and x % _MIB == 0:
+        return f"{_short(x / _MIB)} MiB"
+    return f"{_short(x)} byte{'s' * (x != 1)}"
 
 
 def _short(x: float) -> str:
