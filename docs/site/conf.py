@@ -72,6 +72,16 @@ def link_to_pages(app: Sphinx, name: str, source: list[str]) -> None:
     source[0] = LINK.sub(instead, source[0])
 
 
+BELOW = {"docs/evaluations/README": "[a-z]*"}
+"""Pages that have others below them, of which an index need not have them all."""
+
+
+def lead_to_pages_below(app: Sphinx, name: str, source: list[str]) -> None:
+    """A page with others below it has a table of contents of theirs, which readers of its source do not see."""
+    if name in BELOW:
+        source[0] += f"\n```{{toctree}}\n:hidden:\n:glob:\n\n{BELOW[name]}\n```\n"
+
+
 PROSE = 60
 """Characters of a cell from which on its column is prose, which is read in lines of some words."""
 
@@ -91,4 +101,5 @@ def name_columns(app: Sphinx, doctree: nodes.document) -> None:
 def setup(app: Sphinx) -> None:
     """Connects what is said above."""
     app.connect("source-read", link_to_pages)
+    app.connect("source-read", lead_to_pages_below)
     app.connect("doctree-read", name_columns)

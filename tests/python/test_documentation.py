@@ -43,6 +43,19 @@ def test_the_command_reference_is_current():
     assert command_reference.PAGE.read_text(encoding="utf-8") == command_reference.page(), "make man writes it anew"
 
 
+def test_lines_of_the_readme_s_commands_are_whole_where_it_is_read():
+    """GitHub shows some 95 characters of a line."""
+    shown = re.findall(r"^```(?:sh|python)\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)
+    assert len(shown) > 4 and [line for box in shown for line in box.splitlines() if len(line) > 90] == []
+
+
+def test_the_first_page_of_the_site_begins_where_the_readme_does():
+    places = [(ROOT / place).read_text(encoding="utf-8") for place in ("README.md", "docs/site/index.md")]
+    tables = [re.findall(r"^\|.*\|$", text.partition("| You want to know")[2], re.MULTILINE)[:7] for text in places]
+    of_readme, of_site = ([re.sub(r"\]\([^)]*\)", "]", row) for row in table] for table in tables)
+    assert len(of_readme) > 6 and of_readme == of_site
+
+
 def test_what_a_verb_does_is_said_whole_in_a_line():
     lines = re.findall(r"^\* `[a-z]+`: .*$", command_reference.PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(lines) > 20 and [line for line in lines if not line.endswith(".") or line.endswith("...")] == []
