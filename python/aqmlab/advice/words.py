@@ -329,7 +329,7 @@ def checks(question: Question, written: str) -> list[str]:
 
 def _port_checks(question: Question, written: str) -> list[str]:
     """Of a port in use, which nobody floods to see: what it counts, and a ping across it."""
-    said = ["ping -i 0.1 -c 600 A-HOST-BEHIND-IT     # in the busy hour, before and after: 99 of 100 and the lost ones"]
+    said = ["ping -i 0.1 -c 600 A-HOST-BEHIND-IT     # in the busy hour, before and after: 99th percentile, losses"]
     if question.platform == "hardware":
         return [*said, "# the port's counters of packets sent, dropped at its end and by WRED, before and after"]
     for port, bps in zip(lines.PORTS, (question.down_bps, question.up_bps), strict=True):
