@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from aqmlab import api, applications, engine, figures, lead
-from aqmlab.command.terminal import comparison
+from aqmlab.command.terminal import comparison, result
 from aqmlab.comparison import Comparison
 from aqmlab.figures.sheet import PAGE
 from aqmlab.report import page
@@ -147,6 +147,21 @@ def test_a_page_says_what_people_get(compared: Comparison) -> None:
     # A result by itself has them too, without differences.
     alone = page.write(compared["fair"]).read_text(encoding="utf-8")
     assert "<h2>What people get</h2>" in alone and "difference_to_baseline.mos_mean" not in alone
+
+
+def test_what_people_get_comes_before_requests_and_links(compared: Comparison) -> None:
+    text = page.write(compared).read_text(encoding="utf-8")
+    heads = ["What people get", "Requests of all kinds", "In numbers"]
+    assert sorted(heads, key=lambda head: text.index(f"<h2>{head}</h2>")) == heads
+    assert text.index("load time of a page (s)") < text.index("exchanges completed (%)")
+    assert list(figures.of(compared))[:2] == ["applications", "response-cdf"]
+    said = "An exchange is one request and its answer: one object of a page, one segment of a film."
+    assert figures.of(compared)["response-cdf"].caption.startswith(said)
+    for shows in (lambda out: comparison(out, compared), lambda out: result(out, compared["fair"])):
+        terminal = Console(file=io.StringIO(), width=120)
+        shows(terminal)
+        said = terminal.file.getvalue()
+        assert said.index("Pages\n") < said.index("Calls, each way") < said.index("delay, 99 %")
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -50,13 +50,18 @@ def result(out: Console, found: Result) -> None:
     void = " (void)" if found.void else ""
     runs = f"{len(found.runs)} run{'s' * (len(found.runs) != 1)}"
     title = f"{found.name}{void}: {summary['measured_s']:g} s measured, {runs}"
+    column = Column(Entry(found.name, ".", uncongested=False), found)
+    if parts := applications.of([column]):  # what people get comes first
+        sentence(out, title, "bold")
+        title = "Each link" if links.are_several(found.scenario) else "The link"
+    for part in parts:
+        show(out, _part(part, column))
     if links.are_several(found.scenario):
         _links(out, title, [("", found)])
     else:
         show(out, _link(title, summary, widths))
     if over := by_link.over_full([found]):
         sentence(out, over, "dim")
-    column = Column(Entry(found.name, ".", uncongested=False), found)
     _exchanges(out, found)
     _why_missing(out, [column])
     figures = transport.shown([found])
@@ -68,8 +73,6 @@ def result(out: Console, found: Result) -> None:
             interval = figure.over(found)
             table.add_row(figure.title, "–" if interval is None else _cell(interval, figure.unit))
         show(out, table)
-    for part in applications.of([column]):
-        show(out, _part(part, column))
     findings(out, findings_of([(found.name, found)]))
     if found.live:
         sentence(out, _how_late(found), "dim")
@@ -228,17 +231,23 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
         out.print(Text(subject, style="dim"))
     base = found.baseline
     several = found.has_several_links
+    tables, are_alike = [], False
+    felt = applications.of(found.columns, found)
+    if felt:
+        sentence(out, found.name, "bold")
+    for part in felt:  # what people get comes first
+        are_alike |= _show_part(out, part, base, tables)
     way, *more = found.ways_of_data
     columns = [*([] if several else _link_gives(way)), *_users_get(found, "%")]
     # Exchanges stand beside a direction that need not be theirs.
     beside = ", and exchanges of either direction" if len(columns) > len(_link_gives(way)) else ""
     turned = f": the link {ways.WORDS[way]}, which is used more{beside}" if more and way == "reverse" else ""
-    tables = [_values(found, f"{found.name}{'' if several else turned}", columns)] if columns else []
-    tables += (
-        [] if several else [_values(found, f"The link, {ways.WORDS[other]}", _link_gives(other)) for other in more]
-    )
-    for table in tables:
+    called = "Requests of all kinds" if felt else found.name
+    shown = [_values(found, f"{called}{'' if several else turned}", columns)] if columns else []
+    shown += [] if several else [_values(found, f"The link, {ways.WORDS[other]}", _link_gives(other)) for other in more]
+    for table in shown:
         show(out, table)
+    tables += shown
     _why_missing(out, found.columns)
     if several:
         tables += _links(out, "Each link", [(column.label, column.result) for column in found.columns])
@@ -261,13 +270,9 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
         tables.append(_differences(found, base, others, way))
         show(out, tables[-1])
     compared = [found.difference(one, found.base_of(one), what) for one in others for _, what, _ in columns]
-    are_alike = any(map(readable.is_alike, compared))
-    for part in (*applications.of(found.columns, found), *separately.of(found)):
-        are_alike |= any(one is not None and readable.is_alike(one) for _, row in part.rows for one in row)
-        tables.append(_part(part, base))
-        show(out, tables[-1])
-        if part.note:
-            out.print(Text(part.note, style="dim"))
+    are_alike |= any(map(readable.is_alike, compared))
+    for part in separately.of(found):
+        are_alike |= _show_part(out, part, base, tables)
     findings(out, findings_of([(column.name, column.result) for column in found.congested]))
     voids(out, [(column.name, column.void) for column in found.columns])
     unsettled(out, [(column.name, column.result) for column in found.columns])
@@ -334,6 +339,15 @@ def _users_get(found: Comparison, share: str) -> list[tuple[str, str, str]]:
         (f"{above}90 %\nms", "p90", "s"),
         (f"{above}in 0.5 s\n{share}", "share_under_500ms", "share"),
     ]
+
+
+def _show_part(out: Console, part: Part, base: Column, tables: list[Table]) -> bool:
+    """Shows one of the tables, with what is to be said of it; whether a number of it is the same in every run."""
+    tables.append(_part(part, base))
+    show(out, tables[-1])
+    if part.note:
+        out.print(Text(part.note, style="dim"))
+    return any(one is not None and readable.is_alike(one) for _, row in part.rows for one in row)
 
 
 def _part(part: Part, base: Column) -> Table:

@@ -127,10 +127,9 @@ def of_comparison(comparison: Comparison) -> list[Drawn]:
 def of_columns(columns: Sequence[Column]) -> list[Drawn]:
     """All figures of some results, the most important first."""
     looks = looks_of(columns)
-    figures = []
+    figures = _maybe(application_distributions(columns, looks))
     if any(run.has_exchanges for column in columns if column.completed > 0 for run in column.result.runs):
         figures += [response_cdf(columns, looks), response_tail(columns, looks)]
-    figures += _maybe(application_distributions(columns, looks))
     figures += [*_maybe(delay_marks(columns, looks)), *_maybe(delay_distribution(columns, looks))]
     figures += _maybe(delay_series(columns, looks))
     figures += [queue_series(columns, looks), *_maybe(throughput_series(columns, looks))]

@@ -32,6 +32,8 @@ LONGER = (
     "Share of exchanges that take longer than the time on the horizontal axis, both axes logarithmic; lower is better."
 )
 """What a tail shows."""
+PIECES = {"pages": "one object of a page", "video": "one segment of a film"}
+"""What of an application is a single exchange."""
 CUT_OFF = "Exchanges that take longer than the warm-up are not all in it, so the far tail is too low."
 """What is missing in a tail: what began before the run did cannot be done in its window."""
 FEWEST_LEFT = 10
@@ -99,8 +101,18 @@ def response_cdf(columns: Sequence[Column], looks: dict[str, Look]) -> Drawn:
         )
         for column in columns
     ]
-    caption = f"{WITHIN} {_sizes(columns)}{precision}.{_bands_said(curves)}{_wider_said(curves)}{void_note(columns)}"
+    within = " ".join(filter(None, (_exchange_said(columns), WITHIN)))
+    caption = f"{within} {_sizes(columns)}{precision}.{_bands_said(curves)}{_wider_said(curves)}{void_note(columns)}"
     return Drawn("response-cdf", "Response times", caption, partial(_distributions, curves))
+
+
+def _exchange_said(columns: Sequence[Column]) -> str:
+    """What an exchange is to people, where tables say what these get of whole pages and films; else nothing."""
+    there = {name for column in columns for numbers in column.result.numbers for name in numbers.applications}
+    if not there:
+        return ""
+    pieces = ", ".join(said for name, said in PIECES.items() if name in there)
+    return f"An exchange is one request and its answer{f': {pieces}' if pieces else ''}."
 
 
 def _distributions(curves: Sequence[Curve], sheet: Sheet) -> Figure:
