@@ -64,7 +64,7 @@ def followed(path):
 def test_rates_and_delays_are_those_since_the_tick_before():
     found = noted.point(tick(4.0), tick(2.0))
     assert found["rate_bps"] == [10e6, 1e6] and found["delay_s"] == pytest.approx([5e-3, 1e-3])
-    assert (found["queue_packets"], found["drops"]) == ([12, 0], [12, 0])
+    assert (found["queue_packets"], found["drops"], found["packets"]) == ([12, 0], [12, 0], [4000, 400])
     assert (found["response_s"], found["waits_s"]) == ([0.1, 0.2, 0.3], [[0.004, 0.008, 0.009], None])
     first = noted.point(tick(4.0, port_packets=[0, 0]), {})
     assert first["rate_bps"] == [10e6, 1e6] and first["delay_s"] == [None, None]
@@ -368,7 +368,8 @@ size = "20000b"
             "Response times so far",
         ]
         # Eight endless flows fill the link, and the row of the table says so.
-        rate = float(view.locator("#rows td").nth(1).inner_text())
+        assert view.locator("#rows td").nth(1).inner_text() == "forward"
+        rate = float(view.locator("#rows td").nth(2).inner_text())
         assert 15 < rate < 20.5, rate
         assert "1 under way" in view.locator("#status").inner_text()
         # Runs go on while it is looked at; texts are where they are all the same.

@@ -208,8 +208,8 @@ def point(tick: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
     """What is drawn of a tick, with rates and delays since the one before; lists are by link, forward before reverse.
 
     `time_s`, `wall_s`; `links`, their names; `rate_bps`, `queue_packets`, `delay_s` (mean wait of what left since);
-    `drops` and `marks` since the run began; `waits_s` and `response_s`, at 50, 95 and 99 % of packets and exchanges
-    of the measured window so far; `exchanges`. What a tick does not tell is left out.
+    `drops`, `marks` and `packets`, those that left, since the run began; `waits_s` and `response_s`, at 50, 95 and
+    99 % of packets and exchanges of the measured window so far; `exchanges`. What a tick does not tell is left out.
     """
     found: dict[str, Any] = {key: tick[key] for key in ("time_s", "wall_s", "exchanges") if key in tick}
     times = tick.get("response_s") or {}
@@ -232,6 +232,7 @@ def point(tick: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
         "delay_s": [
             wait / packets / 1e9 if packets else None for wait, packets in zip(of_waits, of_packets, strict=True)
         ],
+        "packets": list(tick["port_packets"]),
         "drops": list(tick["port_drops"]),
         "marks": list(tick["port_marks"]),
         "waits_s": list(tick["port_waits_s"]),
