@@ -41,7 +41,9 @@ class Entry:
 class Column:
     """One result as the comparison sees it."""
 
-    def __init__(self, entry: Entry, result: Result) -> None:
+    def __init__(self, entry: Entry, result: Result, is_baseline: bool = True) -> None:
+        """`is_baseline` of what the others are measured against, as a result by itself is."""
+        self.is_baseline = is_baseline
         self.name = entry.name
         self.uncongested = entry.uncongested
         self.witness = entry.witness
@@ -180,7 +182,8 @@ class Comparison:
         self.columns: list[Column] = []
         for facts in self.facts["entries"]:
             entry = Entry(**facts)
-            self.columns.append(Column(entry, Result(folder / entry.folder, keep, condensed)))
+            result = Result(folder / entry.folder, keep, condensed)
+            self.columns.append(Column(entry, result, entry.name == self.facts["baseline"]))
 
     def __repr__(self) -> str:
         """Names and where it lies."""
@@ -258,7 +261,8 @@ class Comparison:
 
     @cached_property
     def ways_of_data(self) -> list[str]:
-        """The directions in which data flows on the first link: forward first, unless reverse is clearly used more."""
+        """The directions in which data flows on the first link: forward first, unless the queue is clearly longer in
+        reverse."""
         return ways_of_data(self.columns)
 
     def column(self, name: str) -> Column:
@@ -330,13 +334,23 @@ class Comparison:
 def ways_of_data(columns: Sequence[Column], on_every_link: bool = False) -> list[str]:
     """The directions in which data flows on the first link or on any; in others acknowledgements do.
 
-    Forward is first, unless reverse is clearly used more.
+    Forward is first, unless the baseline's queue is clearly longer in reverse.
     """
-    summaries = [summary for column in columns for summary in column.summaries]
-    if on_every_link:
-        of_links = [(summary, link) for one in columns for summary in one.summaries for link in links.of(one.scenario)]
-        summaries = [dict(links.figures(summary, link)) for summary, link in of_links]
-    return ways.of_data(summaries) if summaries else []
+    base = [column for column in columns if column.is_baseline]
+    summaries = _figures_of(columns, on_every_link)
+    return ways.of_data(summaries, _figures_of(base, on_every_link)) if summaries else []
+
+
+def _figures_of(columns: Sequence[Column], on_every_link: bool) -> list[Json]:
+    """Figures of the first link in each run, or of each link."""
+    if not on_every_link:
+        return [summary for column in columns for summary in column.summaries]
+    return [
+        dict(links.figures(summary, link))
+        for column in columns
+        for summary in column.summaries
+        for link in links.of(column.scenario)
+    ]
 
 
 def _failure(facts: Json) -> Failure:

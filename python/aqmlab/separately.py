@@ -88,11 +88,12 @@ def _links(found: Comparison) -> list[Part]:
     windows = [window for column in found.columns for window in column.windows]
     names = [name for name in windows[0].links if all(name in window.links for window in windows)]
     summaries = [summary for column in found.columns for summary in column.summaries]
+    base = found.baseline.summaries
     return [
         # The uncongested network is another one: its links do not compare.
         _part(found, f"links.{name}.{way}", f"Link {name}, {WORDS[way]}", LINK, compares_reference=False)
         for name in names
-        for way in of_data([dict(links.figures(summary, name)) for summary in summaries])
+        for way in of_data(*([dict(links.figures(one, name)) for one in each] for each in (summaries, base)))
     ]
 
 

@@ -58,13 +58,17 @@ def row_of(forward: float, reverse: float) -> dict[str, float]:
     return {
         f"{way}_{name}": value
         for way, share in used.items()
-        for name, value in (("throughput_bps", 1e7 * share), ("utilisation", share), ("loss_ratio", share / 10))
+        for name, value in (
+            ("throughput_bps", 1e7 * share),
+            ("queue_mean_packets", 50 * share),
+            ("loss_ratio", share / 10),
+        )
     }
 
 
-def test_the_table_of_a_sweep_has_each_direction_in_which_data_flows_the_busier_first():
+def test_the_table_of_a_sweep_has_each_direction_in_which_data_flows_the_longer_queue_first():
     assert sweep_command._ways(SimpleNamespace(rows=[row_of(0.8, 0.01)])) == ["forward"]
-    assert sweep_command._ways(SimpleNamespace(rows=[row_of(0.8, 0.7), row_of(0.1, 0.5)])) == ["forward", "reverse"]
+    assert sweep_command._ways(SimpleNamespace(rows=[row_of(0.8, 0.7), row_of(0.1, 0.3)])) == ["forward", "reverse"]
     assert sweep_command._ways(SimpleNamespace(rows=[row_of(0.5, 0.9)])) == ["reverse", "forward"]
     assert sweep_command._ways(SimpleNamespace(rows=[])) == []
 

@@ -187,7 +187,7 @@ def _ways(found: Finished, link: str = "") -> list[str]:
     """The directions in which data flows on the only link, or on one of several, as `ways.of_data` puts them."""
     from aqmlab.results import ways
 
-    wanted = ("throughput_bps", "utilisation")
+    wanted = ("throughput_bps", "queue_mean_packets")
     figures = [
         {way: {name: row.get(f"{_before(way, link)}{name}") for name in wanted} for way in links.WAYS}
         for row in found.rows

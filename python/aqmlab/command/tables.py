@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -56,8 +57,12 @@ def show(out: Console, table: Table, names: int = 1) -> None:
     width = _width(out, plain)
     if not out.is_terminal and width > out.width:
         out = Console(file=out.file, width=width, highlight=False, markup=False, emoji=False)
-    for part in [plain] if width <= out.width else _parts(out, plain, names):
-        out.print(part)
+    if width <= out.width:
+        out.print(plain)
+        return
+    out.print()
+    for part in _parts(out, plain, names):  # a blank line stands between two of them
+        out.print(Padding(part, (0, 0, 1, 1), expand=False))
 
 
 def has_widths(table: Table) -> bool:
@@ -78,6 +83,7 @@ def _parts(out: Console, table: Table, names: int) -> Iterator[Table]:
 def _of(out: Console, table: Table, names: int, columns: Sequence[int]) -> Table:
     """The columns of names, none wider than half a screen, and some others."""
     part = copy(table)
+    part.show_edge = False
     said = [
         replace(column, no_wrap=False, overflow="fold", max_width=out.width // 2) for column in table.columns[:names]
     ]
@@ -87,5 +93,5 @@ def _of(out: Console, table: Table, names: int, columns: Sequence[int]) -> Table
 
 
 def _width(out: Console, table: Table) -> int:
-    """The columns of the screen that a table asks for."""
-    return out.measure(table, options=out.options.update(max_width=WIDEST)).maximum
+    """The columns of the screen that a table asks for: a blank stands at its left even without edges."""
+    return out.measure(table, options=out.options.update(max_width=WIDEST)).maximum + (not table.show_edge)

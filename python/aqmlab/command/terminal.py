@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -35,14 +36,19 @@ def console() -> Console:
 
 
 def _cell(interval: Interval, unit: str, signed: bool = False) -> Text:
-    value, width = readable.with_width(interval, unit, signed)
+    return _text(readable.with_width(interval, unit, signed))
+
+
+def _text(said: tuple[str, str]) -> Text:
+    """A number and its half width, as `readable` says them."""
+    value, width = said
     return Text.assemble(value, (f" {width}" if width else "", "dim"))
 
 
 def result(out: Console, found: Result) -> None:
     """The short table at the end of `run`."""
     from aqmlab import applications
-    from aqmlab.comparison import Column, Entry
+    from aqmlab.comparison import Column, Entry, ways_of_data
     from aqmlab.results import by_link, transport
     from aqmlab.results.findings import findings_of
 
@@ -59,7 +65,7 @@ def result(out: Console, found: Result) -> None:
     if links.are_several(found.scenario):
         _links(out, title, [("", found)])
     else:
-        show(out, _link(title, summary, widths))
+        show(out, _link(title, summary, widths, turned=ways_of_data([column])[0] == "reverse"))
     if over := by_link.over_full([found]):
         sentence(out, over, "dim")
     _exchanges(out, found)
@@ -131,11 +137,12 @@ def _links(out: Console, title: str, found: Sequence[tuple[str, Result]]) -> lis
     return [ports, table]
 
 
-def _link(title: str, summary: Json, widths: Json) -> Table:
-    """The one link, both directions."""
+def _link(title: str, summary: Json, widths: Json, turned: bool) -> Table:
+    """The one link, both directions: `turned` if that in reverse stands first, as on the page."""
     table = short_table(title)
     table.add_column("link")
-    for name in links.WAYS:
+    both = links.WAYS[::-1] if turned else links.WAYS
+    for name in both:
         table.add_column(name, justify="right", no_wrap=True)
     rows = [
         ("utilisation (%)", "utilisation", "share"),
@@ -146,7 +153,7 @@ def _link(title: str, summary: Json, widths: Json) -> Table:
         ("queueing delay, 99 % (ms)", "queue_delay_p99_s", "s"),
     ]
     for title, key, unit in rows:
-        cells = [_number(summary[way][key], widths.get(way, {}).get(key), unit) for way in links.WAYS]
+        cells = [_number(summary[way][key], widths.get(way, {}).get(key), unit) for way in both]
         table.add_row(title, *cells)
     return table
 
@@ -158,14 +165,10 @@ def _exchanges(out: Console, found: Result) -> None:
         for title in ("exchanges\n", "median\nms", "90 %\nms", "99 %\nms", "in 0.5 s\n%", "in 2 s\n%"):
             table.add_column(title, justify="right")
         shown = ("completed", "p50", "p90", "p99", "share_under_500ms", "share_under_2s")
-        table.add_row(
-            *(
-                _number(one.value, one.half_width if len(found.runs) > 1 else None, unit)
-                for one, unit in zip(
-                    map(found.estimate, shown), ("count", "s", "s", "s", "share", "share"), strict=True
-                )
-            )
-        )
+        numbers = [one if len(found.runs) > 1 else replace(one, half_width=None) for one in map(found.estimate, shown)]
+        cases = numbers[0].value * len(found.runs)
+        read = zip(numbers, ("count", "s", "s", "s", "share", "share"), strict=True)
+        table.add_row(*(_text(readable.of_cases(one, unit, cases)) for one, unit in read))
         show(out, table, names=0)
 
 
@@ -237,14 +240,14 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
         sentence(out, found.name, "bold")
     for part in felt:  # what people get comes first
         are_alike |= _show_part(out, part, base, tables)
-    way, *more = found.ways_of_data
-    columns = [*([] if several else _link_gives(way)), *_users_get(found, "%")]
-    # Exchanges stand beside a direction that need not be theirs.
-    beside = ", and exchanges of either direction" if len(columns) > len(_link_gives(way)) else ""
-    turned = f": the link {ways.WORDS[way]}, which is used more{beside}" if more and way == "reverse" else ""
-    called = "Requests of all kinds" if felt else found.name
-    shown = [_values(found, f"{called}{'' if several else turned}", columns)] if columns else []
-    shown += [] if several else [_values(found, f"The link, {ways.WORDS[other]}", _link_gives(other)) for other in more]
+    there = [] if several else found.ways_of_data
+    users = _users_get(found, "%")
+    columns = [*users, *(_link_gives(there[0]) if there else [])]
+    shown = [_values(found, "Requests of all kinds" if felt else f"{found.name}: exchanges", users)] if users else []
+    for way in there:
+        turned = ", whose queue is longer" if there == ["reverse", "forward"] and way == "reverse" else ""
+        before = "The link, " if felt or shown else f"{found.name}: the link "
+        shown.append(_values(found, f"{before}{ways.WORDS[way]}{turned}", _link_gives(way)))
     for table in shown:
         show(out, table)
     tables += shown
@@ -261,13 +264,14 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
             values = [(one.numbers[k], one.unit) for one in hosts]
             table.add_row(
                 Text(column.label, style="bold" if column is base else ""),
-                *("–" if value is None else readable.say(value.value, unit) for value, unit in values),
+                *("–" if value is None else _cell(value, unit) for value, unit in values),
                 style="dim" if column.uncongested else "",
             )
+        tables.append(table)
         show(out, table)
     others = [column for column in found.congested if column is not found.base_of(column)]
     if others and columns:
-        tables.append(_differences(found, base, others, way))
+        tables.append(_differences(found, base, others, there[:1]))
         show(out, tables[-1])
     compared = [found.difference(one, found.base_of(one), what) for one in others for _, what, _ in columns]
     are_alike |= any(map(readable.is_alike, compared))
@@ -305,9 +309,9 @@ _AGAINST = ("loss_ratio", "queue_delay_mean_s", "queue_delay_p99_s")
 
 
 def _link_gives(way: str, share: str = "%", names: Sequence[str] = ()) -> list[tuple[str, str, str]]:
-    """The columns of one direction of the only link. Several links have a table each."""
+    """The columns of one direction of the only link, which the table's title says. Several links have a table each."""
     return [
-        (f"{title}\n{ways.WORDS[way]}\n{share if unit == 'share' else 'ms'}", f"{way}.{name}", unit)
+        (f"{title}\n{share if unit == 'share' else 'ms'}", f"{way}.{name}", unit)
         for title, name, unit in _WAY_GIVES
         if not names or name in names
     ]
@@ -322,7 +326,7 @@ def _values(found: Comparison, title: str, columns: Sequence[tuple[str, str, str
     for column in found.columns:
         table.add_row(
             Text(column.label, style="bold red" if column.void else "bold" if column is found.baseline else ""),
-            *(readable.say(column.estimate(measure).value, unit) for _, measure, unit in columns),
+            *(_text(readable.of_cases(column.estimate(what), unit, column.completed)) for _, what, unit in columns),
             style="dim" if column.uncongested else "",
         )
     return table
@@ -332,12 +336,11 @@ def _users_get(found: Comparison, share: str) -> list[tuple[str, str, str]]:
     """The columns of exchanges, where anybody makes any."""
     if not any(column.completed > 0 for column in found.columns):
         return []
-    above = "" if found.has_several_links else "\n"
     return [
-        (f"{above}completed\n", "completed", "count"),
-        (f"{above}median\nms", "p50", "s"),
-        (f"{above}90 %\nms", "p90", "s"),
-        (f"{above}in 0.5 s\n{share}", "share_under_500ms", "share"),
+        ("completed\n", "completed", "count"),
+        ("median\nms", "p50", "s"),
+        ("90 %\nms", "p90", "s"),
+        (f"in 0.5 s\n{share}", "share_under_500ms", "share"),
     ]
 
 
@@ -356,23 +359,25 @@ def _part(part: Part, base: Column) -> Table:
     for title, _, _ in part.columns:
         table.add_column(title, justify="right")
     for column, found in part.rows:
-        said = [readable.said_apart(one, unit) for one, (_, unit, _) in zip(found, part.columns, strict=True)]
+        said = [_text(readable.said_apart(one, unit)) for one, (_, unit, _) in zip(found, part.columns, strict=True)]
         table.add_row(
             Text(column.label, style="bold red" if column.void else "bold" if column is base else ""),
-            *(Text.assemble(value, (f" {width}" if width else "", "dim")) for value, width in said),
+            *said,
             style="dim" if column.uncongested else "",
         )
     return table
 
 
-def _differences(found: Comparison, base: Column, others: Sequence[Column], way: str) -> Table:
+def _differences(found: Comparison, base: Column, others: Sequence[Column], link: Sequence[str]) -> Table:
+    """What users get against the baseline, and then the link in one direction, if there is one link."""
     each = ", each witness against its own" if found.witnesses else ""
     is_paired = all(found.are_paired(column, found.base_of(column)) for column in others)
     same = ", under the same demands" if is_paired else ""
-    table = short_table(f"Against {base.name}{same}{each}")
+    of_link = [one for way in link for one in _link_gives(way, "points", _AGAINST)]
+    where = "".join(f"; the link {ways.WORDS[way]}" for way in link)
+    table = short_table(f"Against {base.name}{same}{each}{where}")
     table.add_column("", no_wrap=True)
-    of_link = [] if found.has_several_links else _link_gives(way, "points", _AGAINST)
-    columns = [*of_link, *_users_get(found, "points")]
+    columns = [*_users_get(found, "points"), *of_link]
     for title, _, _ in columns:
         table.add_column(title, justify="right")
     for column in others:

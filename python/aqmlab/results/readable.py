@@ -109,6 +109,8 @@ def with_width(interval: Interval, unit: str, signed: bool = False) -> tuple[str
         return say(interval.value, unit, signed, decimals).replace("-", "−")
 
     width = interval.half_width
+    if interval.value == 0 and not width:  # as it is of all runs: no digits of nothing
+        return "0", ""
     if width is None or not math.isfinite(width):
         return said(None), ""
     if unit in POSSIBLE and is_too_wide(width / 2 if signed else width, POSSIBLE[unit]):
@@ -123,6 +125,24 @@ def with_width(interval: Interval, unit: str, signed: bool = False) -> tuple[str
     if unit == "share" and decimals is not None and _NEXT_TO_NOTHING <= width < 0.01 * 10**-decimals:
         width = 0.01 * 10**-decimals  # no width is said to be nothing
     return said(decimals), f"± {say(width, unit, decimals=decimals)}"
+
+
+FEW_CASES = 1000
+"""Of so few a share has no decimals where no interval says how many it is worth."""
+FEWEST_CASES = 20
+"""Of fewer a share is said as what it is: some of so many."""
+
+
+def of_cases(interval: Interval, unit: str, cases: float, is_counted: bool = True) -> tuple[str, str]:
+    """As `with_width`; but a share of few cases without an interval is in whole per cent: `57`.
+
+    Of very few of one run it is `4 of 7` where it `is_counted`.
+    """
+    if unit != "share" or interval.half_width is not None or not math.isfinite(interval.value) or cases >= FEW_CASES:
+        return with_width(interval, unit)
+    if is_counted and interval.n == 1 and cases < FEWEST_CASES:
+        return f"{round(interval.value * cases)} of {cases:.0f}", ""
+    return say(interval.value, unit, decimals=0), ""
 
 
 def is_too_wide(half_width: float, possible: tuple[float, float]) -> bool:

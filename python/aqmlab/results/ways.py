@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from aqmlab import links
@@ -12,7 +13,7 @@ WORDS = {"forward": "forward", "reverse": "in reverse"}
 CARRYING = 0.1
 """Share of the other direction's throughput: what carries less carries acknowledgements."""
 CLEARLY = 1.2
-"""How many times as much of it a direction uses that is shown before the other for it."""
+"""How many times as long the queue of a direction is that is shown before the other for it."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,18 @@ def _numbers(tree: Mapping[str, Any], before: str) -> Iterator[tuple[str, float]
             yield f"{before}{key}", float("nan") if item is None else float(item)
 
 
-def of_data(summaries: Sequence[Json]) -> list[str]:
+def of_data(summaries: Sequence[Json], base: Sequence[Json] = ()) -> list[str]:
     """The directions in which data flows in any of these runs; in the others acknowledgements do.
 
-    Forward is first, unless the link is clearly used more in reverse, as that of a home where somebody uploads.
+    Forward is first, unless the queue is clearly longer in reverse, as that of a home where somebody uploads: in the
+    mean over the runs of the baseline, if there is one, for who is compared with it may have no queue anywhere.
     """
-    most = {way: _most(summaries, way, "throughput_bps") for way in links.WAYS}
+    most = {way: max(_each(summaries, way, "throughput_bps")) for way in links.WAYS}
     found = [way for way, bps in most.items() if bps >= CARRYING * max(most.values())]
-    used = {way: _most(summaries, way, "utilisation") for way in found}
-    is_turned = len(found) == 2 and used[found[1]] > CLEARLY * used[found[0]]
+    queue = {way: fmean(_each(base or summaries, way, "queue_mean_packets")) for way in found}
+    is_turned = len(found) == 2 and queue[found[1]] > CLEARLY * queue[found[0]]
     return found[::-1] if is_turned else found
 
 
-def _most(summaries: Sequence[Json], way: str, number: str) -> float:
-    return max(float(summary[way].get(number) or 0.0) for summary in summaries)
+def _each(summaries: Sequence[Json], way: str, number: str) -> list[float]:
+    return [float(summary[way].get(number) or 0.0) for summary in summaries]
