@@ -1,12 +1,14 @@
 """Whether runs are settled: what is followed of their tables, and what is said of it."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
 import pytest
 
 import aqmlab
+from aqmlab import report
 from aqmlab.results import settled
 from aqmlab.stationarity import NO, UNKNOWN, YES
 from conftest import NATIVE, engine
@@ -173,6 +175,32 @@ def test_what_went_where_is_said_in_numbers_that_people_read():
     queue = {**way, "name": "queue, forward", "begins": 0.406, "ends": 274.0}
     words = settled.said([{"answer": NO, "p": 0.001, "series": [queue], "cut_s": None}])
     assert "queue, forward, went from 0.406 to 274 packets;" in words
+
+    chance = {**way, "name": "probability, reverse", "begins": 0.000133, "ends": 0.0024}
+    words = settled.said([{"answer": NO, "p": 0.001, "series": [chance], "cut_s": None}])
+    assert "probability, reverse, went from 0.0133 % to 0.24 %; the usual rule for cutting off a start-up (" in words
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ((NO, YES, NO), "2 of 3 variants had not settled: their numbers are of these 150 s only."),
+        ((NO, YES, UNKNOWN), "1 of 3 variants had not settled: its numbers are of these 150 s only."),
+        ((NO,), "What was run had not settled: its numbers are of these 150 s only."),
+        ((UNKNOWN, YES), "These 150 s are too short to tell of 1 of 2 variants whether the numbers stay so."),
+        ((UNKNOWN,), "These 150 s are too short to tell whether the numbers stay so."),
+        ((YES, None), ""),
+    ],
+)
+def test_how_many_had_not_settled_is_said_in_a_sentence(answers, said):
+    assert settled.counted(answers, 150.0) == said
+
+
+def test_the_top_of_a_page_leads_to_what_had_not_settled(base, tmp_path):
+    page = report.write(aqmlab.compare(base, "pfifo", "pi", out=tmp_path / "out")).read_text()
+    said = re.search('<a href="#settled">(.*?)</a>', page)
+    assert said is not None and said.start() < page.index("<svg") and '<section id="settled">' in page
+    assert re.fullmatch(r"These \d+ s are too short to tell of 2 of 2 variants whether the numbers stay so\.", said[1])
 
 
 def test_a_run_keeps_what_was_found(base, tmp_path):

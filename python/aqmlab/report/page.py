@@ -528,8 +528,9 @@ def _settled(columns: list[Column]) -> Json:
         {
             "run": f"{column.label}{f', run {k}' if len(column.result.runs) > 1 else ''}",
             **{key: one[key] for key in ("name", "answer", "p")},
-            "begins": f"{one['begins']:.4g}",
-            "ends": f"{one['ends']:.4g}",
+            **{
+                key: "".join(settled.read(one["name"], one[key])).removesuffix(" packets") for key in ("begins", "ends")
+            },
             "cut": "more than half" if one["cut_s"] is None else f"{one['cut_s']:.3g}",
         }
         for column in columns
@@ -537,7 +538,12 @@ def _settled(columns: list[Column]) -> Json:
         for one in (found or {}).get("series", [])
     ]
     said = [(column.label, settled.said(column.result.settled)) for column in columns]
-    return {"said": [(name, words) for name, words in said if words], "rows": rows}
+    answers = [settled.pooled(column.result.settled)[0] for column in columns]
+    return {
+        "counted": settled.counted(answers, columns[0].result.summary["measured_s"]),
+        "said": [(name, words) for name, words in said if words],
+        "rows": rows,
+    }
 
 
 def _only(check: Json) -> Json:

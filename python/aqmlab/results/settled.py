@@ -272,7 +272,8 @@ def _is_unexplained(run: Mapping[str, Any]) -> bool:
 def said(findings: Sequence[Mapping[str, Any] | None]) -> str:
     """What is to be known of runs of one scenario, in words; nothing where they are settled or were not asked.
 
-    `not settled: probability, forward, went from 0.047 to 0.76; MSER-5 would cut off more than half of the window`.
+    `not settled: probability, forward, went from 4.7 % to 76 %; the usual rule for cutting off a start-up (MSER-5)
+    would take away more than half of the window`.
     """
     answer, _ = pooled(findings)
     if answer not in (NO, UNKNOWN):
@@ -297,19 +298,46 @@ def said(findings: Sequence[Mapping[str, Any] | None]) -> str:
         ]
         if len(known) > 1:
             where = f" in {sum(one['answer'] == NO for one in known)} of {len(known)} runs"
-    moved = [
-        f"{name}, went from {_said(begins)} to {_said(ends)}{_unit(name)}"
-        for _, name, begins, ends in sorted(trends)[:SAID]
-    ]
+    moved = [f"{name}, went from {_between(name, begins, ends)}" for _, name, begins, ends in sorted(trends)[:SAID]]
     cuts = sorted(math.inf if one["cut_s"] is None else float(one["cut_s"]) for one in known)
     cut_s = cuts[len(cuts) // 2]  # of an even number the longer of the two in the middle
     cut = "more than half of the window" if math.isinf(cut_s) else f"{cut_s:.3g} s"
-    return f"not settled{where}: {'; '.join(moved)}; MSER-5 would cut off {cut}"
+    return f"not settled{where}: {'; '.join(moved)}; {RULE} would take away {cut}"
 
 
-def _unit(name: str) -> str:
-    """The unit of a series; what is counted is in the names of the others."""
-    return " packets" if name.startswith(f"{GAUGES['queue_packets']}, ") else ""
+RULE = "the usual rule for cutting off a start-up (MSER-5)"
+
+
+def counted(answers: Sequence[str | None], measured_s: float) -> str:
+    """How many of some variants, or whether a run alone, had not settled, in a sentence; nothing where all had.
+
+    `answers` are those of `pooled`, one a variant. `2 of 3 variants had not settled: their numbers are of these 150 s
+    only.`
+    """
+    unsettled, unknown = answers.count(NO), answers.count(UNKNOWN)
+    if unsettled:
+        who = f"{unsettled} of {len(answers)} variants" if len(answers) > 1 else "What was run"
+        whose = "their" if unsettled > 1 else "its"
+        return f"{who} had not settled: {whose} numbers are of these {measured_s:g} s only."
+    if not unknown:
+        return ""
+    who = f" of {unknown} of {len(answers)} variants" if len(answers) > 1 else ""
+    return f"These {measured_s:g} s are too short to tell{who} whether the numbers stay so."
+
+
+def read(name: str, value: float) -> tuple[str, str]:
+    """A mean of a series to be read, and its unit; what is counted is in the names of the others."""
+    match name.split(", ")[0]:
+        case "probability":
+            return f"{100 * value:.3g}", " %"
+        case "queue":
+            return _said(value), " packets"
+    return _said(value), ""
+
+
+def _between(name: str, begins: float, ends: float) -> str:
+    (first, unit), (last, _) = read(name, begins), read(name, ends)
+    return f"{first}{unit if unit == ' %' else ''} to {last}{unit}"
 
 
 def _said(value: float) -> str:
