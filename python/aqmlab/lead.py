@@ -1,7 +1,7 @@
 """The answer of a comparison in a sentence or two: who is ahead, or that nobody can be said to be.
 
 It is asked of response times; where blocks of traffic say what they are to people, of what these get in its place: a
-sentence for calls, one for real-time video, and so on.
+sentence for calls, one for real-time video, and so on, and one for transfers, which may pay for it.
 
 Who is ahead is said of the data, so that several columns are compared at once. The best one is ahead
 if each of the others is behind by more than its interval, widened for as many comparisons as there are pairs: which of
@@ -58,6 +58,11 @@ OF_APPLICATIONS = (
         "applications.video.stalled_share", "Films, share of time they stood still", "share", "{} %", "{} points", -1
     ),
 )
+OF_BULK = (
+    Question("applications.downloads.goodput_bps", "Downloads, goodput of all", "bps", "{}", "{}"),
+    Question("applications.backups.goodput_bps", "Uploads (backups), goodput of all", "bps", "{}", "{}"),
+)
+"""What may pay for what others gain; nobody waits for it, so that it answers for no exchanges."""
 
 
 def of(found: Comparison) -> str:
@@ -68,8 +73,12 @@ def of(found: Comparison) -> str:
     if len(columns) < 2 or base.void:
         return ""
     there = [set(numbers.applications) for column in columns for numbers in column.result.numbers]
-    asked = [question for question in OF_APPLICATIONS if there and all(question.application in one for one in there)]
-    return "\n".join(filter(None, (_answer(found, columns, question) for question in asked or [OF_ALL])))
+    asked, bulk = (
+        [one for one in questions if there and all(one.application in each for each in there)]
+        for questions in (OF_APPLICATIONS, OF_BULK)
+    )
+    questions = [*(asked or [OF_ALL]), *bulk]
+    return "\n".join(filter(None, (_answer(found, columns, question) for question in questions)))
 
 
 def _answer(found: Comparison, columns: Sequence[Column], question: Question) -> str:
@@ -215,7 +224,10 @@ def _shown(column: Column, question: Question, is_wide: bool = False) -> str:
 
 def _gap(found: Comparison, one: Column, other: Column, question: Question) -> str:
     lead = _lead(found, one, other, question)
-    return question.gap.format(_with_width(lead, question))
+    if question.unit != "bps":
+        return question.gap.format(_with_width(lead, question))
+    unit = readable.of_column(question.unit, [column.estimate(question.measure) for column in (one, other)])
+    return question.gap.format(f"{_with_width(lead, replace(question, unit=unit))} {unit}")
 
 
 def _with_width(found: Interval, question: Question) -> str:

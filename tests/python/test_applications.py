@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 import pytest
+from bs4 import BeautifulSoup
 from rich.console import Console
 
 from aqmlab import api, applications, engine, figures, lead
@@ -162,6 +163,23 @@ def test_what_people_get_comes_before_requests_and_links(compared: Comparison) -
         shows(terminal)
         said = terminal.file.getvalue()
         assert said.index("Pages\n") < said.index("Calls, each way") < said.index("delay, 99 %")
+
+
+def test_what_transfers_lose_is_said_and_marked_too(compared: Comparison) -> None:
+    said = {line.partition(":")[0]: line for line in lead.of(compared).splitlines()}
+    rates = [compared[name].estimate("applications.backups.goodput_bps").value for name in ("long", "fair")]
+    assert all(f"({rate / 1e6:.4g} Mb/s)" in said["Uploads (backups), goodput of all"] for rate in rates)
+    assert "Downloads, goodput of all" in said
+    soup = BeautifulSoup(page.write(compared).read_text(encoding="utf-8"), "html.parser")
+    for table, measure, better in (("calls", "mos_mean", True), ("games", "p99_mean_s", False)):
+        name = f"difference_to_baseline.{measure}"
+        found = compared.difference("fair", "long", f"applications.{table}.{measure}")
+        (cell,) = soup.select(f'[data-table="applications.{table}"] tbody tr:last-child [data-measure="{name}"]')
+        doubt = found.low <= 0 <= found.high
+        assert cell.get("class", []) == ([] if doubt else ["better" if (found.low > 0) is better else "worse"])
+        assert bool(cell.find("i")) is not doubt
+    (note,) = [one.text for one in soup.select(".note") if one.text.startswith("Pages: loaded when")]
+    assert "▲ better, ▼ worse" in note and "one in twenty" in note
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -82,7 +82,7 @@ def test_a_page_says_of_those_alone_that_they_are_paired_that_are(found, monkeyp
     """Those with users of their own have other demands than the baseline, and intervals of two sets of runs."""
     monkeypatch.setattr(type(found), "are_paired", lambda self, one, other: one.name not in own)
     page = BeautifulSoup(report.write(found).read_text(encoding="utf-8"), "html.parser")
-    (said,) = [note.text for note in page.find_all("p", class_="note") if "leaves no doubt" in note.text]
+    (said,) = [note.text for note in page.find_all("p", class_="note") if "does not hold 0" in note.text]
     assert ("Paired differences: the same users" in said) == (len(own) < len(SPECS) - 1)
     others = f"{', '.join(own)}: under other demands than {SPECS[0]}, so that differences are those of the means. "
     assert (others in said) == bool(own) == ("other demands" in said)

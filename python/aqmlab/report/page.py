@@ -41,6 +41,8 @@ DIRECTION = (
 BETTER = {
     **dict.fromkeys(("loss_ratio", "queue_delay_mean_s", "queue_delay_p99_s", "p50", "p90", "p99"), -1),
     **dict.fromkeys(("completed", "utilisation", "share_under_500ms", "share_under_2s"), 1),
+    **dict.fromkeys(("load_median_s", "startup_median_s", "stalls_per_hour", "delay_p99_s", "p99_mean_s"), -1),
+    **dict.fromkeys(("share_in_2s", "bitrate_mean_bps", "bitrate_source_bps", "mos_mean", "goodput_bps"), 1),
 }
 """Whether more is better (1) or worse (-1), where that can be said; in either direction."""
 
@@ -402,14 +404,16 @@ def _difference(found: Comparison, column: Column, base: Column, measure: str) -
         return Cell("–", "")  # another link: its figures do not compare
     interval = found.difference(column, base, measure)
     value, width = readable.with_width(interval, described(measure)[1], signed=True)
-    judgement = ""
+    return Cell(value, width, _judged(interval, measure), measure, interval)
+
+
+def _judged(difference: Interval, measure: str) -> str:
+    """Whether a difference is for better or worse beyond its interval; one of no width is chance in a few runs."""
     sign = BETTER.get(measure.rpartition(".")[2])
-    if interval.half_width and sign:  # one of no width is chance in a few runs
-        if min(sign * interval.low, sign * interval.high) > 0:
-            judgement = "better"
-        elif max(sign * interval.low, sign * interval.high) < 0:
-            judgement = "worse"
-    return Cell(value, width, judgement, measure, interval)
+    if not difference.half_width or not sign:
+        return ""
+    low, high = sorted((sign * difference.low, sign * difference.high))
+    return "better" if low > 0 else "worse" if high < 0 else ""
 
 
 def _rate_unit(columns: Sequence[Column]) -> str:
@@ -484,7 +488,12 @@ def _part(part: separately.Part) -> Json:
         (
             column.label,
             [
-                Cell(*readable.said_apart(one, unit), measure=name, interval=one)
+                Cell(
+                    *readable.said_apart(one, unit),
+                    _judged(one, name) if one is not None and name.startswith(separately.AGAINST) else "",
+                    measure=name,
+                    interval=one,
+                )
                 for one, (_, unit, name) in zip(found, columns, strict=True)
             ],
         )
