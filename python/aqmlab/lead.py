@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from aqmlab import statistics
 from aqmlab.comparison import Column, Comparison
 from aqmlab.results import readable
+from aqmlab.results.by_application import MOS
 from aqmlab.statistics import Interval
 
 
@@ -47,7 +48,7 @@ class Question:
 
 OF_ALL = Question("share_under_500ms", "Exchanges completed within half a second", "share", "{} %", "{} points")
 OF_APPLICATIONS = (
-    Question("applications.calls.mos_mean", "Calls, MOS each way", "mos", "{}", "{}"),
+    Question("applications.calls.mos_mean", f"Calls each way, {MOS}", "mos", "{}", "{}"),
     Question("applications.live.delay_p99_s", "Real-time video, 99 % of frames within", "s", "{} ms", "{} ms", -1),
     Question("applications.games.p99_mean_s", "Games, 99 % of packets within", "s", "{} ms", "{} ms", -1),
     Question("applications.pages.share_in_2s", "Pages loaded in two seconds", "share", "{} %", "{} points"),

@@ -210,3 +210,29 @@ def test_what_the_field_calls_so_is_said(name: str, part: str, capsys: pytest.Ca
     assert said.startswith(f"aqmlab: explain {name}: ") and part in said and "did you mean" not in said
     with pytest.raises(BadInput, match=re.escape(part)):
         parse(f"{name} limit 20")
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("MOS", "MOS: mean opinion score: what people would say of a call or a film, from 1, bad, to 5, excellent"),
+        ("mser-5", "MSER-5: a rule that says how much of the beginning of a series to leave out"),
+        ("exchange", "exchange: a request and its response; a transfer of a finite flow counts as one."),
+        ("goodput", "goodput: bytes that reach applications in order, per unit of time."),
+        ("forward", "forward, reverse: the two directions of a link"),
+        ("block", "block (of traffic): one [[traffic]] table of a scenario"),
+    ],
+)
+def test_a_word_of_the_glossary_is_explained(word: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["explain", word]) == 0
+    assert capsys.readouterr().out.startswith(said)
+    assert cli.invoke(["explain", word, "--rate", "10mbit"]) == 2
+    assert "expected a discipline, which a word of the glossary is not" in capsys.readouterr().err
+
+
+def test_a_package_without_its_glossary_explains_all_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("aqmlab.command.glossary.PLACE", tmp_path / "none.md")
+    assert cli.invoke(["explain", "MOS"]) == 2
+    assert "expected what aqmlab list names" in capsys.readouterr().err

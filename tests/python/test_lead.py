@@ -351,7 +351,8 @@ def test_of_calls_it_says_what_these_get(tmp_path, compiled):
     found = aqmlab.compare(path, "pfifo limit 300p", "fq_codel", "fq_codel target 4ms", reps=3, jobs=1)
     (said,) = lead.of(found).splitlines()
     assert re.fullmatch(
-        r"Calls, MOS each way: fq_codel( target 4ms)? \(4\.\d\d\) (is ahead of|and fq_codel).*"
+        r"Calls each way, MOS \(how a call sounds: 1 bad to 5 excellent\): "
+        r"fq_codel( target 4ms)? \(4\.\d\d\) (is ahead of|and fq_codel).*"
         r" pfifo limit 300p \([1-4]\.\d\d\) by \d\.\d\d ± \d\.\d\d.*\.",
         said,
     )

@@ -25,8 +25,9 @@ def own_files():
 
 
 def linked_files():
-    """What it reads of the folders that it links to: every study, and what `aqmlab new` offers."""
+    """What it reads of the folders that it links to: every study, what `aqmlab new` offers, the glossary."""
     every = [one.path for one in beginnings.examples()]
+    every += [PACKAGE / "glossary.md"]
     every += [path for path in (PACKAGE / "studies").glob("*/*") if path.is_file()]
     return {path.relative_to(ROOT).as_posix() for path in every}
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from aqmlab import engine, scenario, toml_text
-from aqmlab.command import completion
+from aqmlab.command import completion, glossary
 from aqmlab.command import study as study_commands
 from aqmlab.command.verbs import AsJson, print_json
 from aqmlab.errors import BadInput
@@ -78,7 +78,7 @@ def explain(
         str,
         typer.Argument(
             metavar="NAME",
-            help="A discipline, stack, controller, model or measure; or a file .py, .so, .csv, .cvec.",
+            help="A discipline, stack, controller, model, measure or word; or a file .py, .so, .csv, .cvec.",
             autocompletion=completion.what_is_explained,
         ),
     ],
@@ -99,6 +99,8 @@ def explain(
     carry. A distribution in a CSV file (value, cumulative probability) and a file of connection vectors are shown in
     that way too. A law in Python or in a shared library is explained as any other, under fair queueing
     with fq_ before the name of its file.
+
+    A word of the glossary, such as MOS or goodput, is explained in a sentence.
 
     For a measure it shows the unit, the formula, and what the number is worked out of. A name in the summary, as
     udp.loss_ratio, stands for that one alone.
@@ -130,8 +132,17 @@ def explain(
             raise BadInput(f"explain {name}: {unused}: expected a discipline, which a measure is not")
         _explain_measures(measures, as_json)
         return
+    if name not in rows and (found := glossary.meaning(name)):
+        _explain_term(
+            name,
+            *found,
+            unused=f"--rate {rate}" if rate else f"--set {settings[0]}" if settings else "",
+            as_json=as_json,
+        )
+        return
     if name not in rows:
-        raise BadInput(f"explain {name}: {_expected(name, [*rows, *(row['name'] for row in engine.measures())])}")
+        known = [*rows, *(row["name"] for row in engine.measures()), *glossary.terms()]
+        raise BadInput(f"explain {name}: {_expected(name, known)}")
     row = rows[name]
     if rate is None and settings:
         raise BadInput(f"explain {name}: --set {settings[0]}: expected --rate with it, as in --rate 10mbit")
@@ -202,6 +213,18 @@ def _explain_measures(rows: list[dict[str, Any]], as_json: bool) -> None:
         if position:
             console.print()
         explanations.measure(console, row)
+
+
+def _explain_term(name: str, term: str, said: str, unused: str, as_json: bool) -> None:
+    """What a word of the glossary means."""
+    if unused:
+        raise BadInput(f"explain {name}: {unused}: expected a discipline, which a word of the glossary is not")
+    if as_json:
+        print_json({"term": term, "meaning": said})
+        return
+    from aqmlab.command import explanations, tables, terminal
+
+    tables.sentence(terminal.console(), f"{term}: {explanations.plain(said)}.")
 
 
 def _expected(name: str, known: Sequence[str]) -> str:

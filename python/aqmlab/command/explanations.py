@@ -87,15 +87,15 @@ def measures(out: Console, rows: Sequence[Row]) -> None:
     for row in rows:
         # What can be asked for has its own name alone; of the others several tables of the summary may have one.
         name = row["name"] if row["parameters"] is not None else row["key"].removeprefix("forward.")
-        table.add_row(name, row["unit"] or "–", Text(_plain(row["formula"])))
+        table.add_row(name, row["unit"] or "–", Text(plain(row["formula"])))
     out.print(table)
 
 
 def measure(out: Console, row: Row) -> None:
     """Prints one measure: its unit and formula, its source, its key in summary.json, and how a claim asks for it."""
     out.print(Text.assemble((row["name"], "bold"), f" · {row['title']}", f" · {row['unit']}" if row["unit"] else ""))
-    out.print(_plain(row["formula"]), markup=False)
-    out.print(Text(f"Worked out of: {_plain(row['source'])}", style="dim"))
+    out.print(plain(row["formula"]), markup=False)
+    out.print(Text(f"Worked out of: {plain(row['source'])}", style="dim"))
     if key := row["key"]:
         also = f" and {key.replace('forward.', 'reverse.', 1)}" if key.startswith("forward.") else ""
         out.print(f"In summary.json: {key}{also}.", markup=False)
@@ -111,7 +111,7 @@ def measure(out: Console, row: Row) -> None:
         _entries(out, ("parameter", "default", "what may be written"), lines, [("", None)] * len(lines))
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Strips links and backticks from a text of the documentation."""
     return _LINK.sub(r"\1", text).replace("`", "")
 

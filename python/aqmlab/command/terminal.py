@@ -354,7 +354,9 @@ def _show_part(out: Console, part: Part, base: Column, tables: list[Table]) -> b
 
 
 def _part(part: Part, base: Column) -> Table:
-    table = short_table(part.title)
+    from aqmlab.results.by_application import MOS
+
+    table = short_table(f"{part.title}: {MOS}" if part.table == "applications.calls" else part.title)
     table.add_column("", no_wrap=True)
     for title, _, _ in part.columns:
         table.add_column(title, justify="right")

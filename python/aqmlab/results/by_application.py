@@ -207,6 +207,9 @@ def _none(run: Run, blocks: Sequence[int]) -> Array:
     return np.empty(0)
 
 
+MOS = "MOS (how a call sounds: 1 bad to 5 excellent)"
+"""What the opinion of a call is, where it is named first."""
+
 GOODPUT: tuple[Heading, ...] = (
     ("goodput\nof all", "bps", "goodput_bps"),
     ("goodput\nof a flow", "bps", "goodput_flow_bps"),
@@ -298,7 +301,7 @@ APPLICATIONS = (
         1,
         ("mos_mean",),
         "calls",
-        "Calls: MOS by the E-model of ITU-T G.107 for G.711, with the play-out that suits best; users are "
+        f"Calls: {MOS} by the E-model of ITU-T G.107 for G.711, with the play-out that suits best; users are "
         "satisfied from 4.03 on.",
     ),
     Application(
