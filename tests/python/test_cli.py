@@ -42,13 +42,17 @@ def test_tables_for_people(capsys, base, tmp_path):
     assert "utilisation" in said and "±" in said and str(tmp_path / "a") in said
     said = answer(capsys, "compare", base, "pfifo", "pi ecn", "uncongested", "-o", tmp_path / "b", "--report")
     assert "pi ecn" in said and "One run: no interval across runs" in said and "report.html" in said
-    # No table above it has an interval: so short a run is not known to be settled.
-    assert "±" not in said and "are on the page of aqmlab report." in " ".join(said.split())
+    # So short a run is not known to be settled; that on the uncongested link is.
+    assert "± 95 % from 20 parts of its window" in " ".join(said.split())
+    assert [bool(re.search(rf"^ {name} .*±", said, re.MULTILINE)) for name in ("pi ecn", "uncongested")] == [
+        False,
+        True,
+    ]
     said = answer(capsys, "compare", base, "pfifo", "pi ecn", "--reps", "2", "-o", tmp_path / "c")
     above, _, footnote = said.partition("± 95 % t-interval across 2 independent runs.")
     assert "±" in above and footnote
     said = answer(capsys, "compare", base, "pfifo", "--reps", "2", "-o", tmp_path / "d")
-    assert "±" not in said and "2 independent runs. Intervals across them are on the page of aqmlab report." in said
+    assert re.search("^ pfifo .*±", said, re.MULTILINE) and "± 95 % t-interval across 2 independent runs." in said
     assert "users" in answer(capsys, "calibrate", base)
     said = answer(capsys, "list")
     assert re.search(r"^ *pi +2001 +law +marks +A proportional-integral", said, re.MULTILINE)

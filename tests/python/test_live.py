@@ -97,7 +97,7 @@ def test_a_void_run_is_kept_and_says_so_everywhere(small, tmp_path, capsys, monk
     found = aqmlab.load(tmp_path / "l")
     assert found.void == "; ".join(f"rep-{k}: {found.runs[0].void}" for k in (1, 2))
     page = report.write(found).read_text()
-    assert "Void" in page and "12.3 % of packets" in page
+    assert "Void" in page and "12.3\xa0% of packets" in page
     assert "void" in (tmp_path / "l/figures/queue.svg").read_text()
 
 
