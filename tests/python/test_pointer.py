@@ -85,7 +85,12 @@ def test_a_curve_says_its_value_where_one_points(chromium: Any, page: Path, widt
         view.set_viewport_size({"width": width, "height": 900})
         svg = view.locator("figure svg:visible")
         said = view.locator("figure .pointer output")
-        assert said.inner_text() == "Point at a curve to read it."
+        assert said.inner_text() == "Point at a curve, or tap it, to read it; tap a name to hide its curves."
+        # Each button has a piece of its curve.
+        looks = view.locator("figure .pointer button i").evaluate_all(
+            "(all) => all.map((one) => getComputedStyle(one)).map((look) => [look.borderTopColor, look.borderTopStyle])"
+        )
+        assert looks == [["rgb(0, 114, 178)", "solid"], ["rgb(213, 94, 0)", "dashed"]]
         boxes = [one["box"] for one in json.loads(svg.get_attribute("data-plots"))]
 
         def point(plot: int, x: float, y: float) -> str:
@@ -157,7 +162,7 @@ def test_a_mark_says_its_values_and_goes_with_its_bars(chromium: Any, page: Path
     with browser.opened(chromium, path) as (view, complaints):
         view.set_viewport_size({"width": 1200, "height": 900})
         svg, said = view.locator("figure svg:visible"), view.locator("figure .pointer output")
-        assert said.inner_text() == "Point at a mark to read it."
+        assert said.inner_text() == "Point at a mark, or tap it, to read it; tap a name to hide its marks."
         left, top, right, bottom = json.loads(svg.get_attribute("data-plots"))[0]["box"]
 
         def point(x: float, y: float) -> str:

@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from aqmlab import links
 from aqmlab.comparison import Column, ways_of_data
 from aqmlab.figures.drawn import Drawn
-from aqmlab.figures.legends import below, wrapped
+from aqmlab.figures.legends import MARKED, below, wrapped
 from aqmlab.figures.looks import MUTED, Look, void_note
 from aqmlab.figures.sheet import Sheet
 from aqmlab.figures.ticks import plain
@@ -144,7 +144,7 @@ def _drawn(rows: Sequence[Row], directions: Sequence[str], sheet: Sheet) -> Figu
     for axes in grid[-1]:
         axes.set_xlabel("queueing delay (ms)")
     there = [mark for mark in MARKS if any(mark in row.waits[way] for row in rows for way in directions)]
-    below(figure, [(_mark([], [], mark, MUTED, sheet), WORDS[mark]) for mark in there], sheet)
+    below(figure, [(_mark([], [], mark, MUTED, sheet), WORDS[mark]) for mark in there], sheet, **MARKED)
     return figure
 
 

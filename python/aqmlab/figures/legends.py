@@ -34,11 +34,16 @@ def legend(figure: Figure, axes: Axes, keys: Sequence[tuple[Artist, str]], sheet
     _say(axes.legend, keys, BESIDE * sheet.ems - KEY, **place, **looks)
 
 
-def below(figure: Figure, keys: Sequence[tuple[Artist, str]], sheet: Sheet) -> None:
+MARKED = {"handlelength": 0.8, "handletextpad": 0.5, "columnspacing": 2.4}
+"""Looks of a legend of single marks: each stands nearer to its own words than to those of its neighbour."""
+
+
+def below(figure: Figure, keys: Sequence[tuple[Artist, str]], sheet: Sheet, **looks: Any) -> None:
     """The curves below all panels."""
     across = columns_below([name for _, name in keys], sheet)
     room = sheet.ems / across - KEY
-    _say(figure.legend, keys, room, loc="outside lower left", ncols=across, columnspacing=1.6, labelspacing=0.4)
+    looks = {"columnspacing": 1.6, "labelspacing": 0.4, **looks}
+    _say(figure.legend, keys, room, loc="outside lower left", ncols=across, **looks)
 
 
 def columns_below(names: Sequence[str], sheet: Sheet) -> int:

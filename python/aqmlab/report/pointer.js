@@ -9,9 +9,20 @@ for (const figure of document.querySelectorAll("figure")) {
   const bar = document.createElement("div");
   bar.className = "pointer";
   const said = document.createElement("output");
-  said.textContent = `Point at a ${drawings[0].plots[0].marks ? "mark" : "curve"} to read it.`;
+  const what = drawings[0].plots[0].marks ? "mark" : "curve";
   const labels = new Set(drawings.flatMap(({ plots }) => plots.flatMap(({ curves }) => curves.map(({ label }) => label))));
+  said.textContent = `Point at a ${what}, or tap it, to read it${labels.size > 1 ? `; tap a name to hide its ${what}s` : ""}.`;
   const off = new Set();
+  // A piece of its curve, or of its colour, for the button of a name.
+  const swatch = (label) => {
+    const ids = drawings.flatMap(({ plots }) => plots.flatMap(({ curves }) => curves)).filter((one) => one.label === label).flatMap((one) => one.ids);
+    const drawn = ids.flatMap((id) => drawings.flatMap(({ svg }) => [...(svg.getElementById(id)?.querySelectorAll("path, use") ?? [])]));
+    const look = drawn.map((one) => one.style).find(({ stroke }) => stroke && stroke !== "none");
+    if (!look) return "";
+    const piece = document.createElement("i");
+    piece.style.borderTop = `${look.strokeDasharray && look.strokeDasharray !== "none" ? "dashed" : "solid"} ${parseFloat(look.strokeWidth) > 2 ? 3 : 2}px ${look.stroke}`;
+    return piece;
+  };
   const show = () => {
     for (const { svg, plots } of drawings)
       for (const { curves } of plots)
@@ -25,7 +36,7 @@ for (const figure of document.querySelectorAll("figure")) {
     for (const label of labels) {
       const button = document.createElement("button");
       button.type = "button";
-      button.textContent = label;
+      button.append(swatch(label), label);
       button.setAttribute("aria-pressed", "true");
       button.addEventListener("click", () => {
         if (!off.delete(label)) off.add(label);
