@@ -2,6 +2,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from bs4 import BeautifulSoup
 
 import aqmlab
 from aqmlab import report
@@ -67,6 +68,19 @@ def test_the_page_says_what_a_reader_needs(page):
     assert text.index("<svg") < text.index("<h2>")
     assert "prefers-color-scheme: dark" in text and "@media print" in text
     assert aqmlab.load(page.parent).digest in text
+
+
+def test_where_numbers_lie_and_what_is_common_is_folded(page):
+    read = BeautifulSoup(page.read_text(), "html.parser")
+    (place,) = read.select("#where")
+    assert place.parent.name == "details" and read.select('a[href="#where"]')
+    assert all(line.parent is place for line in read.select(".names")) and "difference_to_baseline" in place.text
+    (common, *_) = read.select("dl.settings")
+    assert common.parent.summary.text.startswith("Common to all: ") and "tcp.window" in common.text
+    # One way of units: below the title of a column.
+    for head in read.select("th[title]"):
+        title = head.find(string=True, recursive=False) or ""
+        assert not re.search(r"(, | \()(%|ms|points|[kMG]?b/s)\)?$", title.strip()), title
 
 
 def test_figures_are_written_as_svg_and_png(page):

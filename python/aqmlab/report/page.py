@@ -1,5 +1,6 @@
 """Puts a page together: words and tables for the template, figures as SVG, one file."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -499,7 +500,7 @@ def _part(part: separately.Part) -> Json:
         )
         for column, found in part.rows
     ]
-    headings = [(" ".join(title.split()), name) for title, _, name in columns]
+    headings = [(*_unit_apart(title), name) for title, _, name in columns]
     return {"title": part.title, "table": part.table, "headings": headings, "rows": rows, "note": part.note}
 
 
@@ -515,7 +516,17 @@ def _transport(columns: list[Column], are_apart: bool) -> Json:
             for one in found
         ]
         rows.append((column.label, cells))
-    return {"headings": [(one.title, one.figure.key) for one in found], "rows": rows}
+    return {"headings": [(*_unit_apart(one.title), one.figure.key) for one in found], "rows": rows}
+
+
+_UNIT = re.compile(r"[,\s]*\s\(?(%|ms|points|[kMG]?b/s)\)?$")
+
+
+def _unit_apart(title: str) -> tuple[str, str]:
+    """The head of a column without the unit at its end, and that: `load time, median` and `ms`."""
+    said = " ".join(title.split())
+    unit = _UNIT.search(said)
+    return (said[: unit.start()], unit[1]) if unit else (said, "")
 
 
 def _calibrations(columns: list[Column]) -> list[Json]:
