@@ -42,6 +42,7 @@ def of(columns: Sequence[Column], found: Comparison | None = None) -> list[Part]
                     None, (_without(one, columns), _unheard(one, columns), _unseen(one, columns), _few(one, columns))
                 )
             ),
+            tuple(map(float, _counted(one, columns))),
         )
         for one in APPLICATIONS
         if all(one.name in there for there in each)
@@ -113,13 +114,18 @@ def _few(one: Application, columns: Sequence[Column]) -> str:
     word = {"pages": "page", "exchanges": "exchange", "calls": "call"}.get(one.name)
     if word is None:
         return ""
-    found = [sum(one.samples(run, blocks(run, one)).size for run in column.result.runs) for column in columns]
+    found = _counted(one, columns)
     if min(found) >= FEWEST:
         return ""
     count = f"{min(found)}" if min(found) == max(found) else f"{min(found)} to {max(found)}"
     words = f"{word}{'' if count == '1' else 's'}{', each way counted,' if one.name == 'calls' else ''}"
     of_each = " of each variant" if len(columns) > 1 else ""
     return f"Shares say little here: {count} {words}{of_each} in all."
+
+
+def _counted(one: Application, columns: Sequence[Column]) -> list[int]:
+    """How many samples there are of an application in all runs of each column."""
+    return [sum(one.samples(run, blocks(run, one)).size for run in column.result.runs) for column in columns]
 
 
 def _headings(one: Application, found: Comparison | None) -> tuple[Heading, ...]:

@@ -53,6 +53,10 @@ OF_ROUND_TRIPS = (
 )
 
 
+SHARES_OF_CASES = ("share_in_2s", "share_under_2s", "unstarted_share", "satisfied", "lost")
+"""Of applications: what is so many of all their pages, films, frames or calls."""
+
+
 @dataclass(frozen=True)
 class Part:
     """One table: a row a column of the comparison; `None` where it has no such number."""
@@ -64,6 +68,19 @@ class Part:
     rows: tuple[tuple[Column, tuple[Interval | None, ...]], ...]
     note: str = ""
     """What is to be said of it: why numbers are missing, or how little they say."""
+    cases: tuple[float, ...] = ()
+    """Of how many pages, films or calls the shares of each row are; of parts of the traffic that is not told."""
+
+    def said(self, row: int, is_counted: bool) -> list[tuple[str, str]]:
+        """The numbers of a row, with their half widths; `is_counted` as `readable.of_cases` has it."""
+        found = zip(self.rows[row][1], self.columns, strict=True)
+        return [self._said(row, one, unit, name, is_counted) for one, (_, unit, name) in found]
+
+    def _said(self, row: int, one: Interval | None, unit: str, name: str, is_counted: bool) -> tuple[str, str]:
+        if one is not None and self.cases and name in SHARES_OF_CASES:
+            # Of pages those that were begun too late are in no share.
+            return readable.of_cases(one, unit, self.cases[row], is_counted and name != "share_in_2s")
+        return readable.said_apart(one, unit)
 
     @property
     def columns(self) -> tuple[Heading, ...]:

@@ -381,3 +381,13 @@ def test_few_of_them_are_counted_in_words_that_fit(name: str, counts: tuple[int,
     runs = [SimpleNamespace(count=count, scenario={"traffic": []}) for count in counts]
     columns = [SimpleNamespace(result=SimpleNamespace(runs=[run])) for run in runs]
     assert applications._few(counted, columns) == f"Shares say little here: {said}"  # type: ignore[arg-type]
+
+
+def test_a_share_of_few_calls_has_no_decimals(compared: Comparison) -> None:
+    (calls,) = [part for part in applications.of(compared.columns, compared) if part.table == "applications.calls"]
+    place = [name for _, _, name in calls.headings].index("satisfied")
+    for row, (_, found) in enumerate(calls.rows):
+        share = found[place]
+        assert calls.cases[row] == 4 and share is not None and share.n == 2
+        if share.half_width is None and share.value:
+            assert calls.said(row, is_counted=True)[place] == (f"{100 * share.value:.0f}", "")

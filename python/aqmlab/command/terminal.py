@@ -326,10 +326,16 @@ def _values(found: Comparison, title: str, columns: Sequence[tuple[str, str, str
     for column in found.columns:
         table.add_row(
             Text(column.label, style="bold red" if column.void else "bold" if column is found.baseline else ""),
-            *(_text(readable.of_cases(column.estimate(what), unit, column.completed)) for _, what, unit in columns),
+            *(_read(column, what, unit) for _, what, unit in columns),
             style="dim" if column.uncongested else "",
         )
     return table
+
+
+def _read(column: Column, what: str, unit: str) -> Text:
+    """A number of a direction of the link, or of exchanges."""
+    found = column.estimate(what)
+    return _cell(found, unit) if ways.place(what) else _text(readable.of_cases(found, unit, column.completed))
 
 
 def _users_get(found: Comparison, share: str) -> list[tuple[str, str, str]]:
@@ -360,8 +366,8 @@ def _part(part: Part, base: Column) -> Table:
     table.add_column("", no_wrap=True)
     for title, _, _ in part.columns:
         table.add_column(title, justify="right")
-    for column, found in part.rows:
-        said = [_text(readable.said_apart(one, unit)) for one, (_, unit, _) in zip(found, part.columns, strict=True)]
+    for row, (column, _) in enumerate(part.rows):
+        said = map(_text, part.said(row, is_counted=True))
         table.add_row(
             Text(column.label, style="bold red" if column.void else "bold" if column is base else ""),
             *said,

@@ -372,7 +372,7 @@ def _rows(columns: Sequence[Column], measures: Sequence[str], found: Comparison 
             "name": column.label,
             "is_base": found is not None and column is found.baseline,
             "is_reference": column.uncongested,
-            "cells": [_cell(column.estimate(name), described(name)[1], name) for name in measures],
+            "cells": [_of_cases(column.estimate(name), name, column.completed) for name in measures],
         }
         for column in columns
     ]
@@ -398,6 +398,14 @@ def _differences(found: Comparison | None, measures: Sequence[str]) -> Json:
 
 def _cell(interval: Interval, unit: str, measure: str) -> Cell:
     return Cell(*readable.with_width(interval, unit), measure=measure, interval=interval)
+
+
+def _of_cases(interval: Interval, measure: str, completed: float) -> Cell:
+    """A number of the link, or of so many exchanges."""
+    if _is_of_link(measure):
+        return _cell(interval, described(measure)[1], measure)
+    said = readable.of_cases(interval, described(measure)[1], completed, is_counted=False)
+    return Cell(*said, measure=measure, interval=interval)
 
 
 def _difference(found: Comparison, column: Column, base: Column, measure: str) -> Cell:
@@ -490,15 +498,15 @@ def _part(part: separately.Part) -> Json:
             column.label,
             [
                 Cell(
-                    *readable.said_apart(one, unit),
+                    *said,
                     _judged(one, name) if one is not None and name.startswith(separately.AGAINST) else "",
                     measure=name,
                     interval=one,
                 )
-                for one, (_, unit, name) in zip(found, columns, strict=True)
+                for said, one, (_, _, name) in zip(part.said(row, is_counted=False), found, columns, strict=True)
             ],
         )
-        for column, found in part.rows
+        for row, (column, found) in enumerate(part.rows)
     ]
     headings = [(*_unit_apart(title), name) for title, _, name in columns]
     return {"title": part.title, "table": part.table, "headings": headings, "rows": rows, "note": part.note}
