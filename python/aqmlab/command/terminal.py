@@ -234,7 +234,8 @@ def comparison(out: Console, found: Comparison, subject: str = "", lead: str = "
         out.print(Text(subject, style="dim"))
     base = found.baseline
     several = found.has_several_links
-    tables, are_alike = [], False
+    tables: list[Table] = []
+    are_alike = False
     felt = applications.of(found.columns, found)
     if felt:
         sentence(out, found.name, "bold")
