@@ -72,5 +72,5 @@ def test_the_rates_that_are_too_fast_are_said_beside_those_that_are_advised(tmp_
     assert words.as_dict(found)["too_fast_bps"] == [33_000_000, 11_000_000]
     page = report.write(found, COMMAND, tmp_path / "mine").read_text(encoding="utf-8")
     assert "<th>change if shaped<br>to 33\xa0Mb/s down,<br>11\xa0Mb/s up</th>" in page
-    assert f"The last column is what changes if the shaper is {assumptions.wrong(found)}," in page
+    assert f"The last column is what changes if the shaper is {assumptions.wrong(found)}," in page.replace("\xa0", " ")
     assert assumptions.wrong_head(replace(found, too_fast=[])) == assumptions.wrong(replace(found, too_fast=[])) == ""
