@@ -1,4 +1,5 @@
 import polars as pl
+import pytest
 
 from aqmlab import checks
 
@@ -65,3 +66,17 @@ def test_a_load_is_checked_for_the_seeds_with_which_it_was_seen():
     apart = {**facts, "confirmed_by_seed_bps": {"3": 98e6, "5": 98e6, "9": 98e6}}
     assert checks.seeds_said(apart) == "seeds 3, 5 and 9"
     assert [checks.confirmed_bps(over, seed) for seed in (3, 4, 5)] == [90e6, 106e6, None]
+
+
+@pytest.mark.parametrize(
+    ("status", "holds", "said"),
+    [
+        (0, True, "exit status 0"),
+        (7, False, "exit status 7"),
+        ("signal 9", False, "signal 9"),  # for want of memory, say
+        ("ended with the run", True, "ended with the run"),
+    ],
+)
+def test_a_program_inside_may_be_killed_by_the_end_of_the_run_alone(status, holds, said):
+    found = checks._command({"command": ["/bin/worker", "-x"], "command_status": status})
+    assert (found.holds, found.detail) == (holds, f"worker: {said}")

@@ -95,7 +95,9 @@ def test_a_prompts_greeting_and_exit_code(tmp_path):
     assert "aqmlab shell --join 4711 --side right" in done.stderr
 
 
-@pytest.mark.parametrize(("status", "code"), [(None, 0), (0, 0), (7, 7), ("signal 1", 129), ("signal 15", 143)])
+@pytest.mark.parametrize(
+    ("status", "code"), [(None, 0), (0, 0), (7, 7), ("signal 1", 129), ("signal 15", 143), ("ended with the run", 137)]
+)
 def test_how_a_prompt_ended_is_its_exit_code(status, code):
     assert shell.exit_code(status) == code
 

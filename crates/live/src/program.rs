@@ -23,8 +23,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// How often it is looked at.
 const LOOKS: Span = Span::from_ms(20);
 
+/// How a program ended that was still there at the end of the run.
+const ENDED_WITH_THE_RUN: &str = "ended with the run";
+
 /// Runs `command` on `side` of `bed` until it ends or `stop` is set, which ends it and all that it started. The answer
-/// is how it ended, for the summary: its exit code, or the signal that ended it.
+/// is how it ended, for the summary: its exit code, the signal that ended it, or that it was ended with the run.
 ///
 /// # Errors
 /// Where it cannot be started.
@@ -38,17 +41,17 @@ pub fn run(command: &[String], side: u8, bed: &Bed, epoch: Epoch, stop: &AtomicB
     command.args(arguments).envs(environment(side, bed));
     ends_with_this_thread(&mut command, false)?;
     let mut child = command.spawn().map_err(failed)?;
-    let status = loop {
+    let (status, is_stopped) = loop {
         if let Some(status) = child.try_wait()? {
-            break status;
+            break (status, false);
         }
         if stop.load(Ordering::Relaxed) {
             child.kill()?;
-            break child.wait()?;
+            break (child.wait()?, true);
         }
         sleep_until(epoch, epoch.now() + LOOKS);
     };
-    Ok(ended(status))
+    Ok(ended(status, is_stopped))
 }
 
 /// The first process of a process namespace, which does nothing: those beside it end with it. The program is not made
@@ -78,9 +81,11 @@ impl Drop for FirstProcess {
     }
 }
 
-fn ended(status: ExitStatus) -> Value {
+/// A program that others kill, such as the kernel for want of memory, has failed; one that the run's end stops has not.
+fn ended(status: ExitStatus, is_stopped: bool) -> Value {
     match (status.code(), status.signal()) {
         (Some(code), _) => json!(code),
+        (None, Some(signal)) if is_stopped && signal == Signal::KILL.as_raw() => json!(ENDED_WITH_THE_RUN),
         (None, Some(signal)) => json!(format!("signal {signal}")),
         (None, None) => Value::Null,
     }
@@ -173,6 +178,16 @@ fn parent_in(stat: &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_runs_end_may_kill() {
+        let killed = ExitStatus::from_raw(Signal::KILL.as_raw());
+        assert_eq!(ended(killed, true), json!(ENDED_WITH_THE_RUN));
+        assert_eq!(ended(killed, false), json!("signal 9"));
+        // It may end by itself just as it is to be stopped.
+        assert_eq!(ended(ExitStatus::from_raw(7 << 8), true), json!(7));
+        assert_eq!(ended(ExitStatus::from_raw(Signal::TERM.as_raw()), true), json!("signal 15"));
+    }
 
     #[test]
     fn a_parent_stands_behind_any_name() {

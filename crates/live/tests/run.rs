@@ -151,6 +151,22 @@ fn a_program_ends_its_run_with_all_that_it_left_behind() {
     assert!(programs_with(marker).is_empty(), "{:?}", programs_with(marker));
 }
 
+/// Who is killed before that, as for want of memory, has failed.
+#[test]
+fn a_program_that_is_ended_with_the_run_is_told_from_one_that_is_killed() {
+    for (name, script, expected) in [("kills", "kill -9 $$", "signal 9"), ("stays", "sleep 600", "ended with the run")]
+    {
+        let folder = folder(name, BULK, json!({ "command": ["sh", "-c", script], "traffic": false }));
+        let status = start(&folder).wait().expect("it ends");
+        if is_left_out("a_program_that_is_ended_with_the_run_is_told_from_one_that_is_killed", &folder) {
+            return;
+        }
+        assert!(status.success(), "{:?}", read(&folder, "error.json"));
+        let summary = &read(&folder, "outcome.json").expect("an outcome")["summary"];
+        assert_eq!(summary["live"]["command_status"], expected);
+    }
+}
+
 /// Hosts send again what nobody acknowledges any more.
 #[test]
 fn a_run_that_a_program_ends_is_counted_before_its_link_is_gone() {

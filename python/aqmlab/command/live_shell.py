@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from aqmlab import api, engine, links, scenario, scratch, shaping, toml_text
+from aqmlab import api, checks, engine, links, scenario, scratch, shaping, toml_text
 from aqmlab.command.verbs import print_json
 from aqmlab.engine import Resolved, Tree
 from aqmlab.errors import BadInput, CannotRun
@@ -296,6 +296,8 @@ def _leave(summary: Json, as_json: bool) -> int:
 
 def exit_code(status: int | str | None) -> int:
     """The exit code that stands for how a program ended: its own, or that which shells give where a signal did it."""
+    if status == checks.ENDED_WITH_THE_RUN:
+        return SIGNALLED + signal.SIGKILL
     if isinstance(status, str):
         return SIGNALLED + int(status.removeprefix("signal "))
     return status or 0
