@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -30,6 +31,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 from aqmlab.errors import BadInput, CannotRun
@@ -105,15 +107,42 @@ def names() -> list[str]:
 
 def find(name: str | None = None) -> Kernel | None:
     """The kernel of this name; without one that of AQMLAB_KERNEL, or that in the cache which has none."""
+    path = _program(name)
+    return None if path is None else _at(path, name or called())
+
+
+def called() -> str | None:
+    """The name of the kernel that is taken where none is named: AQMLAB_KERNEL may say one, or the path of a program."""
+    named = os.environ.get(VARIABLE)
+    return named if named and "/" not in named else None
+
+
+def sha256(name: str | None = None) -> str | None:
+    """Of the program of this kernel, as it is now; none where there is no such kernel."""
+    path = _program(name)
+    if path is None:
+        return None
+    state = path.stat()
+    return _sha256(path, (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns))
+
+
+@cache
+def _sha256(path: Path, state: tuple[int, ...]) -> str:
+    """Read once as long as the file's `state` is the same."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _program(name: str | None) -> Path | None:
+    """Where the program of this kernel is, if there is one."""
+    name = called() if name is None else name
     named = os.environ.get(VARIABLE) if name is None else None
-    if named and "/" not in named:
-        name, named = named, None
     path = Path(named) if named else folder(name) / "linux"
     if not path.is_file() or not os.access(path, os.X_OK):
         if named:
             raise BadInput(f"{VARIABLE}: {named}: expected a kernel built as a program (aqmlab kernel build makes one)")
         return None
-    return _at(path, None if named else name)
+    return path
 
 
 def _at(path: Path, name: str | None) -> Kernel:

@@ -49,10 +49,21 @@ def run_all(jobs: Sequence[Job], view: View) -> None:
     """Makes every run whose folder is not finished yet."""
     waiting = [job for job in jobs if job.bed is not None and not runner.is_finished(job)]
     view.expect(len(waiting), runner.size_of_all([job.resolved for job in waiting]))
-    runner.in_parallel([partial(_run, job, job.bed, view) for job in waiting if job.bed is not None], 1)
+    runner.in_parallel(
+        [partial(_run, job, job.bed, _facts(job, job.bed), view) for job in waiting if job.bed is not None], 1
+    )
 
 
-def _run(job: Job, bed: Bed, view: View, stop: threading.Event) -> None:
+def _facts(job: Job, bed: Bed) -> Json:
+    """What makes a run on this bed another one."""
+    return bed.as_dict(plan.capture(job.resolved))
+
+
+def _run(job: Job, bed: Bed, facts: Json, view: View, stop: threading.Event) -> None:
+    if _facts(job, bed) != facts:
+        raise CannotRun(
+            f"{job.label}: the kernel of virtual time has been changed since the first run; expected one for all runs"
+        )
     with store.making(job.folder) as place:
         resolved = store.keep_files(place, job.folder, job.resolved)
         wanted = settings(resolved)
@@ -75,7 +86,7 @@ def _run(job: Job, bed: Bed, view: View, stop: threading.Event) -> None:
             summary,
             job.calibrations,
             wall_s,
-            _about(bed, resolved, wanted, summary, outcome),
+            _about({**facts, **_name(bed)}, resolved, wanted, summary, outcome),
         )
 
 
@@ -158,12 +169,16 @@ def unmeasured(summary: Json, tree: Mapping[str, Any]) -> str | None:
     )
 
 
-def _about(bed: Bed, resolved: Resolved, wanted: Settings, summary: Json, outcome: Json) -> Json:
-    """The manifest's own section on how a run was made."""
+def _name(bed: Bed) -> Json:
+    return {} if bed.kernel_name is None else {"kernel_name": bed.kernel_name}
+
+
+def _about(facts: Json, resolved: Resolved, wanted: Settings, summary: Json, outcome: Json) -> Json:
+    """The manifest's own section on how a run was made, which begins with the `facts` of its bed."""
     found = summary.get("live") or {}
     remarks = [*plan.remarks(resolved), *(found.get("remarks") or [])]
     return {
-        **bed.as_dict(plan.capture(resolved)),
+        **facts,
         "void": found.get("void"),
         "kernel": found.get("kernel"),
         "command_status": found.get("command_status"),

@@ -25,15 +25,32 @@ class Bed:
     """The name of the kernel of virtual time, if not the one without a name."""
 
     def as_dict(self, captured: str) -> dict[str, Any]:
-        """For a manifest: what makes a run another one; `captured` is what the scenario says of captures."""
+        """For a manifest: what makes a run another one; `captured` is what the scenario says of captures.
+
+        The kernel of virtual time is known by its program: a name may be that of another one tomorrow.
+        """
         return {
             "clock": self.clock,
             "command": list(self.command) or None,
             "side": self.side if self.command else None,
             "traffic": self.has_traffic,
             "capture": self.capture or captured,
-            **({"kernel_name": self.kernel} if self.kernel else {}),
+            **({"kernel_sha256": self.kernel_sha256} if self.is_virtual else {}),
         }
+
+    @property
+    def kernel_sha256(self) -> str | None:
+        """Of the kernel's program, as it is now; none where there is no such kernel."""
+        from aqmlab.live import kernel
+
+        return kernel.sha256(self.kernel)
+
+    @property
+    def kernel_name(self) -> str | None:
+        """What the kernel of virtual time is called, also where the environment names it."""
+        from aqmlab.live import kernel
+
+        return self.kernel or (kernel.called() if self.is_virtual else None)
 
     @property
     def clock(self) -> str:

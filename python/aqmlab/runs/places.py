@@ -37,7 +37,8 @@ def same_work(folder: Path, planned: Sequence[Job]) -> None:
             raise BadInput(f"{job.folder}: holds no run; expected the folder of the one to be resumed")
         if (job.folder / "manifest.json").exists() and not runner.is_finished(job):
             raise BadInput(
-                f"{job.folder}: holds another scenario or seed, or is of another engine; expected the one to be resumed"
+                f"{job.folder}: holds another scenario or seed, or is of another {_others(job)}; "
+                "expected the one to be resumed"
             )
     if (
         len(planned) > 1
@@ -45,6 +46,12 @@ def same_work(folder: Path, planned: Sequence[Job]) -> None:
         and read_json(folder / "manifest.json")["kind"] == "run"
     ):
         raise BadInput(f"{folder}: holds a single run; expected one with {len(planned)} runs to be resumed")
+
+
+def _others(job: Job) -> str:
+    if job.bed is None:
+        return "engine"
+    return "engine, test bed or kernel" if job.bed.is_virtual else "engine or test bed"
 
 
 @contextlib.contextmanager
