@@ -1,5 +1,6 @@
 """Virtual time: the process around the kernel, with programs that need no test bed; left out where it is not built."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -12,14 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from aqmlab import cli
+import aqmlab
+from aqmlab import cli, scratch
 from aqmlab.errors import BadInput, CannotRun
-from aqmlab.live import kernel, kernel_source, probe, registry, virtual
+from aqmlab.live import kernel, kernel_source, machine, preflight, probe, registry, virtual
 from aqmlab.live.machine import exports
+from aqmlab.live.tried import tried
 from aqmlab.runs import calibration
 
 KERNEL = os.environ.get(kernel.VARIABLE) or str(calibration.cache_folder() / "kernel/linux")
 """Looked for before tests have a cache of their own."""
+
+SCENARIO = 'duration = "2s"\n[link]\nrate = "1mbit"\n[[traffic]]\nkind = "bulk"\n'
 
 NOBODY = 65534
 
@@ -243,6 +248,66 @@ def test_a_folder_that_no_kernel_can_be_told_is_named(kernel_of_words, tmp_path)
     assert subprocess.run(words(folder, ""), check=False, timeout=60).returncode == 3
     said = json.loads((folder / "error.json").read_text())["message"]
     assert said.startswith("virtual time: ") and "without quotation marks" in said
+
+
+OWN_FOLDERS = [("/dev/shm", "/dev"), ("/run", "/run"), ("/proc", "/proc"), ("/sys", "/sys")]
+
+
+@pytest.mark.parametrize(("place", "own"), OWN_FOLDERS)
+def test_folders_that_are_not_seen_inside_are_refused(kernel_of_words, tmp_path, monkeypatch, place, own):
+    """The kernel has its own there: what a program changes in the caller's folder would be another folder's."""
+    said = f": expected a folder that does not lie below {own}, of which the kernel has its own"
+    monkeypatch.setattr(preflight, "check_programs", lambda: None)
+    (tmp_path / "link").symlink_to(place)
+    for folder in (Path(place, "a-result"), tmp_path / "link/a-result"):
+        with pytest.raises(CannotRun, match=f"^virtual time: results in {folder}{said}$"):
+            virtual.check_place(folder)
+    virtual.check()
+    asked = words(tmp_path, "")
+    monkeypatch.chdir(place)
+    with pytest.raises(CannotRun, match=f"^virtual time: working in {place}{said}$"):
+        virtual.check()
+    assert subprocess.run(asked, check=False, timeout=60).returncode == 3
+    assert json.loads((tmp_path / "error.json").read_text())["message"] == f"virtual time: {place}{said}"
+    assert not (tmp_path / "machine.seen").exists()
+    # What a kernel has can be tried from any folder, but not with files in any.
+    monkeypatch.setattr(scratch, "folder", lambda what: contextlib.nullcontext(tmp_path))
+    tried("--marks", virtual_time=True)
+    assert (tmp_path / "machine.seen").exists()
+    monkeypatch.setattr(scratch, "folder", lambda what: contextlib.nullcontext(Path(place)))
+    found = tried("--marks", virtual_time=True)
+    assert found == {"failed": f"temporary files in {place}{said}", "remedy": "set TMPDIR to another folder"}
+
+
+def test_results_in_a_folder_that_is_not_seen_inside_are_refused_before_the_run(kernel_of_words, tmp_path, compiled):
+    with pytest.raises(CannotRun, match=r"^virtual time: results in /dev/shm/"):
+        aqmlab.live(SCENARIO, out=f"/dev/shm/{tmp_path.name}", virtual=True)
+    assert not Path("/dev/shm", tmp_path.name).exists()
+
+
+@needs_kernel
+def test_a_program_does_not_run_in_another_folder_than_the_callers(tmp_path, monkeypatch):
+    """Another user's, say, whom nobody is inside; here one that is gone."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = machine.INIT.replace("cd {cwd}", f"rmdir {gone}\ncd {{cwd}}")
+    changed = Path(machine.__file__).read_text().replace(machine.INIT.partition("\n")[2], script.partition("\n")[2])
+    (tmp_path / "machine.py").write_text(changed)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    asked = words(folder, f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.chdir(gone)
+    asked = [*asked[:2], str(tmp_path / "machine.py"), str(folder)]
+    assert subprocess.run(asked, check=False, timeout=60).returncode == 3
+    assert "can't cd to" in json.loads((folder / "error.json").read_text())["message"]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_kernels_last_words_are_told_also_where_a_signal_ended_it(kernel_of_words, tmp_path):
+    kernel_of_words.write_text("#!/bin/sh\necho 'Kernel panic - not syncing: no root'\necho; kill -ABRT $$\n")
+    assert subprocess.run(words(tmp_path, ""), check=False, timeout=60).returncode == 3
+    told = json.loads((tmp_path / "error.json").read_text())["message"]
+    assert told == "virtual time: the kernel was killed by signal 6: Kernel panic - not syncing: no root"
 
 
 def test_a_machine_whose_starter_has_gone_does_not_start(kernel_of_words, tmp_path):

@@ -210,7 +210,8 @@ def _virtual(inside: Json, what: str = "kernel of virtual time") -> Finding:
     if inside.get("missing"):
         return Finding(what, f"none in {kernel.folder()}", NO, "aqmlab kernel build: some minutes, once")
     if "failed" in inside:
-        return Finding(what, inside["failed"], NO, "aqmlab kernel build --fresh; it needs ptrace(2) and /dev/shm")
+        remedy = inside.get("remedy", "aqmlab kernel build --fresh; it needs ptrace(2) and /dev/shm")
+        return Finding(what, inside["failed"], NO, remedy)
     if inside["namespaces"] is not None or inside["tun"] is not None:
         return Finding(what, f"{inside['release']} has no TUN or namespaces", NO, "aqmlab kernel build --fresh")
     qdiscs = sum(inside["qdiscs"].values())

@@ -45,6 +45,9 @@ CANNOT_RUN = 3
 OF_SHELLS = ("UID", "EUID", "PPID", "SHELLOPTS", "BASHOPTS", "BASH_VERSINFO", "OPTIND")
 """Variables that a shell keeps to itself: it ends where a script sets one, or OPTIND to what is no number."""
 
+HIDDEN = ("/proc", "/sys", "/dev", "/run")
+"""What a kernel has of its own: what the machine has there is not to be seen inside."""
+
 SILENT = "virtual time: no progress"
 """How the reason begins where the program said nothing for too long."""
 
@@ -60,7 +63,7 @@ mkdir -p /run/netns
 ulimit -Hn 1048576 && ulimit -Sn 1048576
 . {environment}
 rm -f {environment}
-cd {cwd}
+cd {cwd} || {{ echo o >/proc/sysrq-trigger; sleep 1000; }}
 {seeding}
 {program} </dev/null >{stdout} 2>{stderr}
 echo $? >{code}
@@ -80,6 +83,8 @@ def main(directory: Path) -> int:
     shutil.rmtree(own, ignore_errors=True)
     if '"' in str(directory):
         return fail(directory, f"virtual time: {directory}: expected a path without quotation marks (a kernel's words)")
+    if unseen := hidden(directory) or hidden(Path.cwd()):
+        return fail(directory, f"virtual time: {unseen}")
     memory = place_of_memory(asked["memory_mb"])
     if memory is None:
         return fail(directory, f"virtual time: expected {asked['memory_mb']} MB free in /dev/shm, TMPDIR or /tmp")
@@ -103,6 +108,14 @@ def main(directory: Path) -> int:
         how = f"virtual time: {how_it_ended(kernel.returncode, files['log'])}"
         return fail(directory, ends_early or how, is_silent=ends_early.startswith(SILENT))
     return CANNOT_RUN
+
+
+def hidden(folder: Path) -> str | None:
+    """Why a folder cannot be reached within a kernel, in a line, where it cannot."""
+    for own in HIDDEN:
+        if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(own)):
+            return f"{folder}: expected a folder that does not lie below {own}, of which the kernel has its own"
+    return None
 
 
 def words(asked: dict[str, Any], own: str, init: Path) -> list[str]:
@@ -268,10 +281,11 @@ def die_with_parent(parent: int) -> None:
 
 def how_it_ended(code: int, log: Path) -> str:
     """What the kernel said last, in a line."""
-    if code < 0:
-        return f"the kernel was killed by signal {-code}"
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    telling = [line for line in lines if "panic" in line.lower() or "fail" in line.lower() or "error" in line.lower()]
+    telling = [line for line in lines if re.search("panic|fail|error|machine\\.init: ", line, re.IGNORECASE)]
+    if code < 0:
+        said = [f": {line[:300]}" for line in telling[-1:]]
+        return f"the kernel was killed by signal {-code}{''.join(said)}"
     return f"the kernel ended before the program: {(telling or lines or ['it said nothing'])[-1][:300]}"
 
 

@@ -17,7 +17,7 @@ from aqmlab.engine import Resolved
 from aqmlab.errors import BadInput, CannotRun, Misbehaved
 from aqmlab.json_files import Json
 from aqmlab.laws import brought
-from aqmlab.live import plan, preflight, process
+from aqmlab.live import plan, preflight, process, virtual
 from aqmlab.live.settings import Settings, settings
 from aqmlab.progress import View, told_of_the_end
 from aqmlab.results import store
@@ -33,6 +33,8 @@ def check(jobs: Sequence[Job]) -> None:
             continue
         bed = job.bed
         plan.check(job.resolved, is_virtual=bed.is_virtual, kernel=bed.kernel, has_traffic=bed.has_traffic)
+        if bed.is_virtual:
+            virtual.check_place(job.folder)
         if bed.command and shutil.which(bed.command[0]) is None:
             raise BadInput(f"live: {bed.command[0]}: no such program; expected one to run inside, after --")
 

@@ -13,7 +13,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from aqmlab.errors import CannotRun
 from aqmlab.live import kernel, preflight
+from aqmlab.live.machine import hidden
 from aqmlab.results import store
 
 HERE = Path(__file__).parent
@@ -34,6 +36,15 @@ def check(name: str | None = None) -> None:
     """Raises CannotRun, in a line, where there is no kernel for virtual time, or not what it runs."""
     kernel.needed(name)
     preflight.check_programs()
+    # A program inside works where the caller does.
+    if unseen := hidden(Path.cwd()):
+        raise CannotRun(f"virtual time: working in {unseen}")
+
+
+def check_place(folder: Path) -> None:
+    """Raises CannotRun, in a line, where a result cannot become this folder from within."""
+    if unseen := hidden(folder):
+        raise CannotRun(f"virtual time: results in {unseen}")
 
 
 def command(directory: Path, name: str | None = None) -> list[str]:
