@@ -310,6 +310,12 @@ def test_the_kernels_last_words_are_told_also_where_a_signal_ended_it(kernel_of_
     assert told == "virtual time: the kernel was killed by signal 6: Kernel panic - not syncing: no root"
 
 
+@needs_kernel
+def test_an_exit_code_comes_out_whatever_separates_words(tmp_path, monkeypatch):
+    monkeypatch.setenv("IFS", "0")
+    assert answer(tmp_path, "import os; print(os.environ['IFS'])") == "0\n"
+
+
 def test_a_machine_whose_starter_has_gone_does_not_start(kernel_of_words, tmp_path):
     """Its parent is then another process, and would not take it with it."""
     asked = words(tmp_path, "")

@@ -66,7 +66,7 @@ rm -f {environment}
 cd {cwd} || {{ echo o >/proc/sysrq-trigger; sleep 1000; }}
 {seeding}
 {program} </dev/null >{stdout} 2>{stderr}
-echo $? >{code}
+echo "$?" >{code}
 echo o >/proc/sysrq-trigger
 sleep 1000
 """
