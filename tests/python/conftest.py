@@ -82,6 +82,7 @@ def small(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(plan.virtual, "check", lambda kernel: None)
     # Which disciplines a kernel has, and how they are set up there, is not the stand-in's to know.
     monkeypatch.setattr(plan.kernel_qdisc, "check", lambda resolved: None)
+    monkeypatch.setattr(plan, "_said_inside", lambda kernel: {"failed": "a stand-in"})
     monkeypatch.setattr(plan.kernel_qdisc, "settings", lambda resolved, is_virtual: None)
     monkeypatch.setattr(plan.kernel_qdisc, "remarks", lambda resolved: [])
     monkeypatch.setattr(

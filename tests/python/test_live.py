@@ -1,8 +1,6 @@
-import hashlib
 import html
 import io
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +16,7 @@ import fake_native
 from aqmlab import cli, engine, report
 from aqmlab.command import live_view as view
 from aqmlab.errors import CannotRun
-from aqmlab.live import kernel, plan, preflight, process, runs, settings
+from aqmlab.live import plan, preflight, process, runs, settings
 from aqmlab.live.settings import Settings
 from aqmlab.progress import Unseen
 from aqmlab.results import summaries
@@ -189,53 +187,6 @@ def test_a_program_that_ends_within_the_warm_up_makes_the_run_void(small, tmp_pa
     found = aqmlab.load(tmp_path / "l")
     assert found.void == found.manifest["live"]["void"] == found.summary["live"]["void"] == void
     assert found.manifest["findings"] == []
-
-
-def kernel_program(name, text):
-    path = kernel.folder(name) / "linux"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    (path.parent / "kernel.json").write_text('{"release": "6.12.0"}')
-    return path
-
-
-@pytest.mark.parametrize("how", ["other name", "same name", "environment"])
-def test_runs_of_two_kernels_are_not_mixed(small, tmp_path, monkeypatch, capsys, how):
-    """A kernel is known by its program, whatever names it."""
-    kernel_program("b", "first")
-    kernel_program(None, "second")
-    words = ["live", str(small), "--virtual", "--reps", "2", "-o", str(tmp_path / "l")]
-    made = [*words, *(() if how == "environment" else ("--kernel", "b"))]
-    if how == "environment":
-        monkeypatch.setenv(kernel.VARIABLE, "b")
-    assert cli.invoke(made) == 0
-    told = aqmlab.load(tmp_path / "l").manifest["live"]
-    assert told["kernel_name"] == "b" and told["kernel_sha256"] == hashlib.sha256(b"first").hexdigest()
-    shutil.rmtree(tmp_path / "l/rep-2")
-    for name in ("manifest.json", "summary.json"):
-        (tmp_path / "l" / name).unlink()
-    monkeypatch.delenv(kernel.VARIABLE, raising=False)
-    if how == "same name":
-        kernel_program("b", "built again")
-    capsys.readouterr()
-    assert cli.invoke([*(made if how == "same name" else words), "--resume"]) == 2
-    assert "rep-1: holds another scenario or seed, or is of another engine, test bed or" in capsys.readouterr().err
-    # The same program under another name is the same kernel.
-    shutil.copy(kernel_program("c", "first"), kernel.folder() / "linux")
-    assert cli.invoke([*words, "--resume"]) == 0
-
-
-def test_a_kernel_that_changes_between_two_runs_ends_them(small, tmp_path, monkeypatch, capsys):
-    path, started = kernel_program(None, "first"), process.arguments
-
-    def changed(*asked):
-        path.write_text("second program")
-        return started(*asked)
-
-    monkeypatch.setattr(process, "arguments", changed)
-    assert cli.invoke(["live", str(small), "--virtual", "--reps", "2", "-o", str(tmp_path / "l")]) == 3
-    assert "run 2: the kernel of virtual time has been changed since the first run" in capsys.readouterr().err
 
 
 def test_another_experiment_is_not_resumed(small, tmp_path):

@@ -68,19 +68,24 @@ def remarks(resolved: Resolved) -> list[str]:
     return [f"kernel qdisc: {remark}" for remark in dict.fromkeys(said)]
 
 
-def check(resolved: Resolved) -> None:
-    """Raises `CannotRun` in one line where this machine's kernel has not what a scenario asks of it."""
+def check(resolved: Resolved, inside: Mapping[str, bool] | None = None, whose: str = "") -> None:
+    """Raises `CannotRun` in one line where a kernel has not what a scenario asks of it.
+
+    That is this machine's, or the one of virtual time, `whose` disciplines are those `inside`.
+    """
     if not is_asked(resolved):
         return
     if shutil.which("tc", path=probe.path()) is None:
         raise CannotRun(f'{resolved.origin}: live.qdisc = "kernel": expected the program tc (Debian: iproute2)')
     wanted = [SHAPER, *(kind for kind in kinds(resolved) if kind != SHAPER)]
-    has = available()
+    has = available() if inside is None else inside
     if absent := [kind for kind in dict.fromkeys(wanted) if not has.get(kind, False)]:
         found = ", ".join(kind for kind, is_there in has.items() if is_there) or "none"
+        here = "this machine's kernel or its tc", "with --virtual it is a kernel that has them all"
+        there = f"{whose} or this machine's tc", "--kernel names another"
+        who, how = here if inside is None else there
         raise CannotRun(
-            f'{resolved.origin}: live.qdisc = "kernel": this machine\'s kernel or its tc has no {", ".join(absent)}; '
-            f"it has {found} (with --virtual it is a kernel that has them all)"
+            f'{resolved.origin}: live.qdisc = "kernel": {who} has no {", ".join(absent)}; it has {found} ({how})'
         )
 
 

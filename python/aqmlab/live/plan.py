@@ -20,6 +20,9 @@ from aqmlab.live.settings import (
 )
 from aqmlab.live.tried import tried
 
+EVERYWHERE = ("reno", "cubic")
+"""Congestion controllers that every kernel of virtual time has."""
+
 
 def check(resolved: Resolved, *, is_virtual: bool, kernel: str | None = None, has_traffic: bool = True) -> None:
     """Makes sure, before anything runs, that this machine can do it; one line says what is missing.
@@ -40,7 +43,8 @@ def check(resolved: Resolved, *, is_virtual: bool, kernel: str | None = None, ha
     if is_virtual:
         virtual.check(kernel)
         _refuse_without_accurate_ecn(wanted, resolved, kernel, is_virtual)
-        return  # that kernel has every controller that its source has, and says so itself where one is missing
+        _refuse_what_no_kernel_inside_has(wanted, resolved, kernel)
+        return
     preflight.check()
     kernel_qdisc.check(resolved)
     _refuse_without_accurate_ecn(wanted, resolved, kernel, is_virtual)
@@ -62,6 +66,24 @@ def _refuse_without_accurate_ecn(wanted: Settings, resolved: Resolved, kernel: s
             "(net.ipv4.tcp_ecn = 3); expected one that has: aqmlab kernel build --release 7.3 makes one for "
             "aqmlab live --virtual --kernel 7.3"
         )
+
+
+def _refuse_what_no_kernel_inside_has(wanted: Settings, resolved: Resolved, kernel: str | None) -> None:
+    """Ends in one line where the kernel of virtual time has not what is asked of it beside what every one has."""
+    if not kernel_qdisc.is_asked(resolved) and not missing_controllers(wanted, EVERYWHERE):
+        return
+    found = _said_inside(kernel)
+    if "failed" in found or found["namespaces"] is not None:
+        return  # why, the run says
+    whose = f"the kernel of virtual time, Linux {found['release']},"
+    kernel_qdisc.check(resolved, found["qdiscs"], whose)
+    refuse_missing(wanted, found["available"], resolved.origin, whose)
+
+
+@cache
+def _said_inside(kernel: str | None) -> Json:
+    """What the kernel of virtual time says of itself; runs of the same command ask it once."""
+    return tried(virtual_time=True, name=kernel)
 
 
 @cache

@@ -79,6 +79,7 @@ def main() -> None:
     found["tun"] = tun() if said is None else said
     found["qdiscs"] = {name: said is None and takes(name, words) for name, words in QDISCS.items()}
     found["controllers"] = [name for name in CONTROLLERS.split() if said is None and has_controller(name)]
+    found["available"] = available()
     found["ipv6"] = Path("/proc/sys/net/ipv6").exists()
     print(json.dumps(found))
 
@@ -170,6 +171,14 @@ def counts_marks() -> bool:
     except OSError:
         return False
     return (settings / "tcp_ecn_option").exists()
+
+
+def available() -> list[str]:
+    """The congestion controllers at hand by their names, also those that nobody here has heard of."""
+    try:
+        return Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="ascii").split()
+    except OSError:
+        return []
 
 
 def has_controller(name: str) -> bool:

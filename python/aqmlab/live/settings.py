@@ -90,12 +90,19 @@ def missing_controllers(found: Settings, available: Collection[str]) -> list[str
     return [name for name in dict.fromkeys(wanted) if name and name not in available]
 
 
-def refuse_missing(found: Settings, available: Collection[str], origin: str) -> None:
-    """Ends in one line where the kernel has not the congestion control that a scenario asks for."""
+def refuse_missing(found: Settings, available: Collection[str], origin: str, whose: str | None = None) -> None:
+    """Ends in one line where the kernel has not the congestion control that a scenario asks for.
+
+    `whose` kernel that is, is said of another than this machine's, which may have modules.
+    """
     if absent := missing_controllers(found, available):
+        place = next((f"traffic.{k}" for k, block in enumerate(found.blocks) if block.congestion in absent), "tcp")
+        if found.sysctl["net.ipv4.tcp_congestion_control"] in absent:
+            place = "tcp"
+        hint = "--kernel names another" if whose else "a module tcp_... may be missing"
         raise CannotRun(
-            f"{origin}: tcp.cc: {', '.join(absent)}: this kernel has it not; it has {', '.join(available)}"
-            " (a module tcp_... may be missing)"
+            f"{origin}: {place}.cc: {', '.join(absent)}: {whose or 'this kernel'} has it not; it has "
+            f"{', '.join(available)} ({hint})"
         )
 
 

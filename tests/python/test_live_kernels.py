@@ -1,0 +1,110 @@
+"""Which kernel a run in virtual time has: what it lacks is said before, and runs of two kernels are not mixed."""
+
+import hashlib
+import shutil
+
+import pytest
+
+import aqmlab
+from aqmlab import cli, engine
+from aqmlab.live import kernel, plan, process, runs
+
+SCENARIO = """
+duration = "10s"
+[link]
+rate = "10mbit"
+[tcp]
+stack = "linux"
+[[traffic]]
+kind = "bulk"
+"""
+
+
+def kernel_program(name, text):
+    path = kernel.folder(name) / "linux"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    (path.parent / "kernel.json").write_text('{"release": "6.12.0"}')
+    return path
+
+
+@pytest.mark.parametrize("how", ["other name", "same name", "environment"])
+def test_runs_of_two_kernels_are_not_mixed(small, tmp_path, monkeypatch, capsys, how):
+    """A kernel is known by its program, whatever names it."""
+    kernel_program("b", "first")
+    kernel_program(None, "second")
+    words = ["live", str(small), "--virtual", "--reps", "2", "-o", str(tmp_path / "l")]
+    made = [*words, *(() if how == "environment" else ("--kernel", "b"))]
+    if how == "environment":
+        monkeypatch.setenv(kernel.VARIABLE, "b")
+    assert cli.invoke(made) == 0
+    told = aqmlab.load(tmp_path / "l").manifest["live"]
+    assert told["kernel_name"] == "b" and told["kernel_sha256"] == hashlib.sha256(b"first").hexdigest()
+    shutil.rmtree(tmp_path / "l/rep-2")
+    for name in ("manifest.json", "summary.json"):
+        (tmp_path / "l" / name).unlink()
+    monkeypatch.delenv(kernel.VARIABLE, raising=False)
+    if how == "same name":
+        kernel_program("b", "built again")
+    capsys.readouterr()
+    assert cli.invoke([*(made if how == "same name" else words), "--resume"]) == 2
+    assert "rep-1: holds another scenario or seed, or is of another engine, test bed or" in capsys.readouterr().err
+    # The same program under another name is the same kernel.
+    shutil.copy(kernel_program("c", "first"), kernel.folder() / "linux")
+    assert cli.invoke([*words, "--resume"]) == 0
+
+
+def test_a_kernel_that_changes_between_two_runs_ends_them(small, tmp_path, monkeypatch, capsys):
+    path, started = kernel_program(None, "first"), process.arguments
+
+    def changed(*asked):
+        path.write_text("second program")
+        return started(*asked)
+
+    monkeypatch.setattr(process, "arguments", changed)
+    assert cli.invoke(["live", str(small), "--virtual", "--reps", "2", "-o", str(tmp_path / "l")]) == 3
+    assert "run 2: the kernel of virtual time has been changed since the first run" in capsys.readouterr().err
+
+
+INSIDE = {
+    "release": "6.12.117",
+    "namespaces": None,
+    "qdiscs": {"pfifo": True, "htb": True, "codel": True, "dualpi2": False},
+    "available": ["reno", "cubic", "bbr"],
+}
+
+
+def test_what_the_kernel_of_virtual_time_lacks_is_named_before_anything_runs(compiled, capsys, tmp_path, monkeypatch):
+    """It is asked once, and only for what not every one has."""
+    (tmp_path / "x.toml").write_text(SCENARIO)
+    asked = []
+
+    def answers(*words, virtual_time, name=None):
+        asked.append((*words, virtual_time, name))
+        return INSIDE
+
+    plan._said_inside.cache_clear()
+    monkeypatch.setattr(plan.virtual, "check", lambda kernel: None)
+    monkeypatch.setattr(plan, "tried", answers)
+    monkeypatch.setattr(runs, "run_all", lambda *_: pytest.fail("something runs"))
+    whose = "the kernel of virtual time, Linux 6.12.117,"
+    for changes, said in (
+        (["tcp.cc=bbr3"], f"tcp.cc: bbr3: {whose} has it not; it has reno, cubic, bbr (--kernel names another)"),
+        (["traffic.0.cc=bbr3"], f"traffic.0.cc: bbr3: {whose} has it not; it has reno, cubic, bbr"),
+        (
+            ["live.qdisc=kernel", "link.qdisc=dualpi2"],
+            f'live.qdisc = "kernel": {whose} or this machine\'s tc has no dualpi2; it has pfifo, htb, codel (--kernel',
+        ),
+    ):
+        words = [word for change in changes for word in ("--set", change)]
+        assert cli.invoke(["live", str(tmp_path / "x.toml"), "--virtual", "-o", str(tmp_path / "l"), *words]) == 3
+        assert f"x.toml: {said}" in capsys.readouterr().err.splitlines()[-1]
+        assert not (tmp_path / "l").exists()
+    assert asked == [(True, None)]
+    for cc, qdisc in (("bbr", "aqmlab"), ("reno", "aqmlab"), ("cubic", "kernel")):
+        tree = (tmp_path / "x.toml").read_text() + f'[live]\nqdisc = "{qdisc}"\n'
+        resolved = engine.resolve(tree, "x.toml", [("tcp.cc", cc), ("link.qdisc.kind", "codel")])
+        plan.check(resolved, is_virtual=True, kernel=f"for-{cc}")
+    assert asked == [(True, None), (True, "for-bbr"), (True, "for-cubic")]
+    plan._said_inside.cache_clear()
