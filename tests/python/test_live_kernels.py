@@ -1,13 +1,16 @@
 """Which kernel a run in virtual time has: what it lacks is said before, and runs of two kernels are not mixed."""
 
 import hashlib
+import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 
 import aqmlab
 from aqmlab import cli, engine
-from aqmlab.live import kernel, plan, process, runs
+from aqmlab.live import kernel, plan, process, runs, virtual
 
 SCENARIO = """
 duration = "10s"
@@ -108,3 +111,36 @@ def test_what_the_kernel_of_virtual_time_lacks_is_named_before_anything_runs(com
         plan.check(resolved, is_virtual=True, kernel=f"for-{cc}")
     assert asked == [(True, None), (True, "for-bbr"), (True, "for-cubic")]
     plan._said_inside.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ('{"x": 1}', "release: missing: expected what"),
+        ("[1]", "expected a JSON object"),
+        ("{", "cannot be read as JSON"),
+        (
+            '{"release": "6.12", "options": null}',
+            "options: null: expected what aqmlab kernel build writes; with --fresh",
+        ),
+        ('{"release": "6.12", "changes": [1]}', "changes: [1]: expected what"),
+        ('{"release": "6.12", "built": "now", "seconds": "5"}', 'seconds: "5": expected what'),
+    ],
+)
+def test_what_is_said_of_a_kernel_has_a_shape(capsys, facts, said):
+    path = kernel_program("b", "x").with_name("kernel.json")
+    path.write_text(facts)
+    assert cli.invoke(["kernel", "show", "b"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"aqmlab: {path}: {said}") and len(told.splitlines()) == 1
+
+
+def test_a_program_that_is_no_kernel_is_named(tmp_path):
+    path = kernel_program(None, "no program")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    asked = virtual.machine(folder, [sys.executable], {})
+    assert subprocess.run(asked, check=False, timeout=60).returncode == 3
+    said = json.loads((folder / "error.json").read_text())["message"]
+    assert said == f"virtual time: {path}: Exec format error; expected a kernel built as a program"
+    assert not (folder / "machine.environment").exists()

@@ -35,7 +35,7 @@ from functools import cache
 from pathlib import Path
 
 from aqmlab.errors import BadInput, CannotRun
-from aqmlab.json_files import Json
+from aqmlab.json_files import Json, is_number, read_json
 from aqmlab.live import kernel_source
 from aqmlab.results import store
 from aqmlab.runs import calibration
@@ -64,6 +64,9 @@ UNWANTED = (
 
 NOT_FOR_LINKS = ("NET_SCH_TEQL", "NET_SCH_MULTIQ", "NET_SCH_MQPRIO", "NET_SCH_TAPRIO", "NET_SCH_PLUG")
 """Disciplines for hardware with several queues or for other ends than a bottleneck's."""
+
+FACTS = "kernel.json"
+"""What is known of a kernel that was built here, beside its program."""
 
 OBJECTS = 900
 """About how many files are compiled: for a bar that is roughly right."""
@@ -102,7 +105,7 @@ def folder(name: str | None = None) -> Path:
 def names() -> list[str]:
     """The names of the kernels that lie beside the one without a name."""
     found = (calibration.cache_folder() / "kernels").glob("*/linux")
-    return sorted(path.parent.name for path in found if os.access(path, os.X_OK))
+    return sorted(path.parent.name for path in found if NAME.fullmatch(path.parent.name) and os.access(path, os.X_OK))
 
 
 def find(name: str | None = None) -> Kernel | None:
@@ -146,21 +149,38 @@ def _program(name: str | None) -> Path | None:
 
 
 def _at(path: Path, name: str | None) -> Kernel:
-    facts: Json = {}
-    with contextlib.suppress(OSError, ValueError):
-        facts = json.loads(path.with_name("kernel.json").read_text(encoding="utf-8"))
-    if not facts:
-        facts = {"release": _release(path)}
+    facts = _facts(path)
     return Kernel(
         path=str(path),
         name=name,
-        release=str(facts["release"]),
+        release=facts["release"] if facts else _release(path),
         source=facts.get("source"),
         options=tuple(facts.get("options", ())),
         changes=tuple(facts.get("changes", ())),
         built=facts.get("built"),
         seconds=facts.get("seconds"),
     )
+
+
+def _facts(path: Path) -> Json:
+    """What lies beside the program of a kernel that was built here, in the shape that it has; else nothing."""
+    file = path.with_name(FACTS)
+    if not file.exists():
+        return {}
+    facts = read_json(file)
+    words = {key: facts.get(key, "") for key in ("source", "built")} | {"release": facts.get("release")}
+    lists = {key: facts.get(key, []) for key in ("options", "changes")}
+    wrong = [key for key, item in words.items() if not isinstance(item, str)]
+    wrong += [
+        key for key, item in lists.items() if not (isinstance(item, list) and all(isinstance(i, str) for i in item))
+    ]
+    wrong += [] if is_number(facts.get("seconds", 0.0)) else ["seconds"]
+    if wrong:
+        said = json.dumps(facts.get(wrong[0]))[:60] if wrong[0] in facts else "missing"
+        raise BadInput(
+            f"{file}: {wrong[0]}: {said}: expected what aqmlab kernel build writes; with --fresh it does anew"
+        )
+    return facts
 
 
 def needed(name: str | None = None) -> Kernel:
@@ -204,7 +224,7 @@ def build(
     final = out if out is not None else folder(name)
     final.mkdir(parents=True, exist_ok=True)
     with _alone(final):
-        if not fresh and (final / "linux").is_file() and (final / "kernel.json").is_file():
+        if not fresh and (final / "linux").is_file() and (final / FACTS).is_file():
             say(f"{final / 'linux'} is there already")
         else:
             with contextlib.ExitStack() as held:
@@ -244,7 +264,7 @@ def _build(source: Path, final: Path, say: Callable[[str], None]) -> None:
             "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "seconds": round(time.monotonic() - began, 1),
         }
-        store.write_json(final / "kernel.json", facts)
+        store.write_json(final / FACTS, facts)
         (final / ".linux").replace(final / "linux")
         say(f"removing {steps.tree}")
 
@@ -353,7 +373,10 @@ def _complaint(log: Path) -> str:
 
 
 def _release(path: Path) -> str:
-    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise CannotRun(f"{path}: {error.strerror}; expected a kernel built as a program") from None
     return done.stdout.strip() or "unknown"
 
 

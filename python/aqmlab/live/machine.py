@@ -89,15 +89,21 @@ def main(directory: Path) -> int:
     if memory is None:
         return fail(directory, f"virtual time: expected {asked['memory_mb']} MB free in /dev/shm, TMPDIR or /tmp")
     write_init(asked, files)
-    with files["log"].open("wb") as log:
-        kernel = subprocess.Popen(
-            words(asked, own.name, files["init"]),
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env={key: os.environ[key] for key in ("PATH", MARK) if key in os.environ} | {"TMPDIR": memory},
-            preexec_fn=partial(tie_down, os.getpid(), idle_processor()),
+    try:
+        with files["log"].open("wb") as log:
+            kernel = subprocess.Popen(
+                words(asked, own.name, files["init"]),
+                cwd=directory,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={key: os.environ[key] for key in ("PATH", MARK) if key in os.environ} | {"TMPDIR": memory},
+                preexec_fn=partial(tie_down, os.getpid(), idle_processor()),
+            )
+    except OSError as error:
+        files["environment"].unlink(missing_ok=True)
+        return fail(
+            directory, f"virtual time: {asked['kernel']}: {error.strerror}; expected a kernel built as a program"
         )
     ends_early = watch(kernel, asked, directory, files)
     files["environment"].unlink(missing_ok=True)  # of a kernel that did not come so far

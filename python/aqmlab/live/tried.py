@@ -35,5 +35,8 @@ def tried(*words: str, virtual_time: bool, name: str | None = None) -> Json:
             if (folder / "error.json").exists():
                 said = json.loads((folder / "error.json").read_text(encoding="utf-8"))["message"]
             return {"failed": (said.splitlines() or ["no answer"])[-1]}
-        found: Json = json.loads(done.stdout)
+        try:
+            found: Json = json.loads(done.stdout)
+        except ValueError:
+            return {"failed": "no answer"}
         return found
