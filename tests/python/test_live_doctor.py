@@ -39,9 +39,9 @@ def own_places(monkeypatch, tmp_path):
 
 
 def examined(monkeypatch, here=None, inside=None):
-    monkeypatch.setattr(doctor, "tried", lambda virtual_time: (inside if virtual_time else here) or PROBED)
+    monkeypatch.setattr(doctor, "tried", lambda virtual_time, name=None: (inside if virtual_time else here) or PROBED)
     there = object() if inside is not None else None
-    monkeypatch.setattr(kernel, "find", lambda: there)
+    monkeypatch.setattr(kernel, "find", lambda name=None: there)
     return doctor.examine()
 
 
@@ -165,6 +165,23 @@ def test_root_without_capabilities_is_what_any_user_is():
     words = ["setpriv", "--bounding-set=-sys_admin", "sh", "-c", script]
     said = subprocess.run(words, capture_output=True, text=True, check=False).stdout.splitlines()
     assert (json.loads(said[0])["namespaces"] is None) == (said[1:] == ["allowed"])
+
+
+def test_a_kernel_that_is_broken_is_named_beside_the_others(monkeypatch, tmp_path, capsys):
+    cache = kernel.folder("x").parent
+    for name, facts in (("7.3", '{"x": 1}'), ("mine", None), ("my kernel", None), ("-x", "[]")):
+        (cache / name).mkdir(parents=True)
+        (cache / name / "linux").write_bytes(b"\x00garbage")
+        (cache / name / "linux").chmod(0o755)
+        if facts is not None:
+            (cache / name / "kernel.json").write_text(facts)
+    assert kernel.names() == ["7.3", "mine"]
+    found = {one.what: one for one in doctor.examine().findings}
+    assert found["kernel 7.3 of virtual time"].found.startswith(f"{cache / '7.3/kernel.json'}: release: missing")
+    said = f"{cache / 'mine/linux'}: Exec format error; expected a kernel built as a program"
+    assert (found["kernel mine of virtual time"].found, found["kernel mine of virtual time"].good) == (said, "no")
+    assert cli.invoke(["kernel", "show", "mine"]) == 3
+    assert capsys.readouterr().err == f"aqmlab: {said}\n"
 
 
 RUN = """

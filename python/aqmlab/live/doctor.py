@@ -82,16 +82,12 @@ def examine() -> Diagnosis:
         nothing = Finding("system", sys.platform, NO, "live runs are made of Linux's namespaces and devices")
         return Diagnosis((nothing,), dict.fromkeys(("real time", "virtual time", "kernel qdisc"), nothing))
     here = tried(virtual_time=False)
-    try:
-        there_is = kernel.find()
-        inside = tried(virtual_time=True) if there_is is not None else {"missing": True}
-    except AqmlabError as error:
-        inside = {"failed": str(error)}
+    inside = _inside()
     basics = [*_rights(here), *_programs()]
     timing = list(_timing(here))
     networking = list(_networking(here))
     machine = _virtual(inside)
-    named = [_virtual(tried(virtual_time=True, name=name), f"kernel {name} of virtual time") for name in kernel.names()]
+    named = [_virtual(_inside(name), f"kernel {name} of virtual time") for name in kernel.names()]
     return Diagnosis(
         (*basics, *networking, *timing, machine, *named),
         {
@@ -100,6 +96,14 @@ def examine() -> Diagnosis:
             "kernel qdisc": _qdisc_verdict(here, inside),
         },
     )
+
+
+def _inside(name: str | None = None) -> Json:
+    """What a kernel of virtual time says of itself. One that is broken does not stand in the way of others."""
+    try:
+        return {"missing": True} if kernel.find(name) is None else tried(virtual_time=True, name=name)
+    except AqmlabError as error:
+        return {"failed": str(error)}
 
 
 def _rights(here: Json) -> Iterator[Finding]:
