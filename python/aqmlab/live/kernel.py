@@ -25,11 +25,13 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -220,22 +222,60 @@ def build(
         raise BadInput("kernel build: --name with --out: expected one of them")
     if release is not None:
         kernel_source.check_release(release)
-    name = name or release
+    name = release if name is None else name
     final = out if out is not None else folder(name)
+    program = final / "linux"
+    if source is not None and source.is_dir():
+        _need_linux(source, source)
+        if final.resolve().is_relative_to(source.resolve()):
+            raise BadInput(
+                f"kernel build: {final}: lies in the source {source}; expected another folder, as -o names one"
+            )
+
+    def is_there() -> bool:
+        return not fresh and program.is_file() and (final / FACTS).is_file()
+
+    if not is_there() and re.search(r"[\s:]", str(final.resolve())):
+        raise BadInput(
+            f"kernel build: {final.resolve()}: Linux cannot be built in a path with spaces or colons; expected another "
+            "folder, as -o or AQMLAB_CACHE names one"
+        )
     final.mkdir(parents=True, exist_ok=True)
-    with _alone(final):
-        if not fresh and (final / "linux").is_file() and (final / FACTS).is_file():
-            say(f"{final / 'linux'} is there already")
+    with _alone(final, say):
+        if is_there():
+            _refuse_another(_facts(program), final, source, release)
+            say(f"{program} is there already")
         else:
+            _remove_stale(final, say)
             with contextlib.ExitStack() as held:
                 _build(kernel_source.found(source, release, final, held, say), final, say)
-    return _at(final / "linux", name if out is None else None)
+    return _at(program, name if out is None else None)
+
+
+def _refuse_another(facts: Json, final: Path, source: Path | None, release: str | None) -> None:
+    """Ends in one line where the kernel that is there is not the one that is asked for."""
+    wanted = None
+    if release is not None and re.match(rf"{re.escape(release)}(?![0-9])", facts["release"]) is None:
+        wanted = f"not {release}"
+    was = facts.get("source")
+    if source is not None and (was is None or Path(was).resolve() != source.resolve()):
+        wanted = f"not from {source}"
+    if wanted is not None:
+        raise BadInput(
+            f"kernel build: {final / 'linux'}: is Linux {facts['release']} from {was or 'elsewhere'}, {wanted}; "
+            "expected --fresh to build it anew, or another --name"
+        )
+
+
+def _remove_stale(final: Path, say: Callable[[str], None]) -> None:
+    """Removes what builds that were killed have left in a folder that is held."""
+    for path in (*final.glob(".building-*"), *final.glob(".source-*")):
+        say(f"removing {path}, which a build that was killed has left")
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _build(source: Path, final: Path, say: Callable[[str], None]) -> None:
     began = time.monotonic()
-    if source.is_dir():
-        _need_linux(source, source)
     kernel_source.need_tools()
     log = final / "build.log"
     with tempfile.TemporaryDirectory(prefix=".building-", dir=final) as name, log.open("w", encoding="utf-8") as file:
@@ -258,7 +298,7 @@ def _build(source: Path, final: Path, say: Callable[[str], None]) -> None:
         steps.run("strip", "-o", str(final / ".linux"), "linux")
         facts = {
             "release": (steps.tree / "include/config/kernel.release").read_text(encoding="utf-8").strip(),
-            "source": str(source),
+            "source": str(source.resolve()),
             "options": options,
             "changes": changes,
             "built": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -282,7 +322,12 @@ class _Steps:
         """Puts the source into `tree`."""
         if source.is_dir():
             self._say(f"copying {source}")
-            shutil.copytree(source, self.tree, symlinks=True, ignore=shutil.ignore_patterns(".git", "*.o", "*.cmd"))
+            try:
+                shutil.copytree(source, self.tree, symlinks=True, ignore=shutil.ignore_patterns(".git", "*.o", "*.cmd"))
+            except OSError as error:
+                # A list of files and reasons, where there are many of them.
+                why = error.args[0][0][2] if isinstance(error, shutil.Error) else str(error)
+                raise CannotRun(f"kernel build: copying {source}: {re.sub(r'^.Errno [0-9]+. ', '', why)}") from None
         else:
             self._say(f"unpacking {source}")
             self.tree.mkdir()
@@ -309,16 +354,8 @@ class _Steps:
         unmeant = {"MAKEFLAGS", "MAKELEVEL", "ARCH", "CROSS_COMPILE", "LD_LIBRARY_PATH", "CFLAGS", "LDFLAGS"}
         environment = {key: value for key, value in os.environ.items() if key not in unmeant}
         os.write(self._log_fd, f"$ {' '.join(words[:6])}\n".encode())
-        done = subprocess.run(
-            words,
-            cwd=self.tree,
-            env={**environment, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            stdout=self._log_fd,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-        if done.returncode:
+        code = _as_group(words, self.tree, {**environment, "LC_ALL": "C"}, self._log_fd)
+        if code:
             raise CannotRun(f"kernel build: {words[0]} failed: {_complaint(self._log)}; see {self._log}")
 
     def _watch(self, done: threading.Event) -> None:
@@ -326,6 +363,29 @@ class _Steps:
             text = self._log.read_text(encoding="utf-8", errors="replace")
             compiled = len(re.findall(r"^  (?:CC|AS) ", text, re.MULTILINE))
             self._say(f"compiled {compiled} of about {OBJECTS} files")
+
+
+def _as_group(words: Sequence[str], place: Path, environment: Mapping[str, str], log_fd: int) -> int:
+    """Runs a program with all that it starts, which ends with this process; the answer is its exit code."""
+    group = [sys.executable, "-I", str(Path(__file__).with_name("group.py")), str(os.getpid()), *words]
+    with subprocess.Popen(
+        group,
+        cwd=place,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=log_fd,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:
+        try:
+            while True:
+                # Libraries have handlers of signals with which a wait without end goes on.
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    return process.wait(1.0)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
 
 
 def _need_linux(tree: Path, source: Path) -> None:
@@ -368,7 +428,8 @@ def _options(tree: Path) -> list[str]:
 
 def _complaint(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    said = [line for line in lines if re.search(r"error|not found|No such", line, re.IGNORECASE)]
+    said = [line for line in lines if "No space left" in line]
+    said = said or [line for line in lines if re.search(r"error|not found|No such", line, re.IGNORECASE)]
     return (said or lines or ["it said nothing"])[-1].strip()[:200]
 
 
@@ -381,8 +442,12 @@ def _release(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _alone(final: Path) -> Iterator[None]:
+def _alone(final: Path, say: Callable[[str], None]) -> Iterator[None]:
     """One build at a time in a folder: the second waits, and finds the first one's."""
     with (final / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another build in {final}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
