@@ -144,3 +144,19 @@ def test_a_program_that_is_no_kernel_is_named(tmp_path):
     said = json.loads((folder / "error.json").read_text())["message"]
     assert said == f"virtual time: {path}: Exec format error; expected a kernel built as a program"
     assert not (folder / "machine.environment").exists()
+
+
+def test_what_a_kernel_has_is_called_as_a_scenario_calls_it(capsys):
+    options = [
+        "NET_SCH_CODEL",
+        "NET_SCH_DEFAULT",
+        "NET_SCH_FIFO",
+        "TCP_CONG_ADVANCED",
+        "TCP_CONG_BBR",
+        "TCP_CONG_HSTCP",
+    ]
+    facts = {"release": "6.12.0", "built": "now", "options": options}
+    kernel_program(None, "x").with_name("kernel.json").write_text(json.dumps(facts))
+    assert cli.invoke(["kernel", "show"]) == 0
+    said = capsys.readouterr().out
+    assert "queue disciplines: codel, pfifo, bfifo\n" in said and "congestion controllers: bbr, highspeed\n" in said

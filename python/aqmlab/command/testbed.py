@@ -68,13 +68,13 @@ def show(
         print_json(found.as_dict())
         return
     out = terminal.console()
-    built = f", built {found.built} in {found.seconds:.0f} s from {found.source}" if found.built else ""
+    took = "" if found.seconds is None else f" in {found.seconds:.0f} s"
+    built = f", built {found.built}{took} from {found.source or 'a source unknown'}" if found.built else ""
     out.print(f"{found.path}: Linux {found.release}{built}", markup=False, soft_wrap=True)
     if found.changes:
         sentence(out, f"changed: {'; '.join(found.changes)}")
     for title, prefix in (("queue disciplines", "NET_SCH_"), ("congestion controllers", "TCP_CONG_")):
-        names = [name.removeprefix(prefix).lower() for name in found.options if name.startswith(prefix)]
-        if names:
+        if names := found.has(prefix):
             sentence(out, f"{title}: {', '.join(names)}")
     if others := [one for one in kernel.names() if one != found.name]:
         sentence(out, f"kernels with names: {', '.join(others)}")

@@ -70,6 +70,12 @@ NOT_FOR_LINKS = ("NET_SCH_TEQL", "NET_SCH_MULTIQ", "NET_SCH_MQPRIO", "NET_SCH_TA
 FACTS = "kernel.json"
 """What is known of a kernel that was built here, beside its program."""
 
+MENUS = ("default", "advanced")
+"""Options among those of disciplines and congestion controls that open menus, and are none."""
+
+NAMES = {"fifo": "pfifo, bfifo", "hstcp": "highspeed"}
+"""What is not called as its option is."""
+
 OBJECTS = 900
 """About how many files are compiled: for a bar that is roughly right."""
 
@@ -93,6 +99,11 @@ class Kernel:
     def as_dict(self) -> Json:
         """For JSON."""
         return asdict(self)
+
+    def has(self, prefix: str) -> list[str]:
+        """What it was built with whose options begin like this, as `tc` and `tcp.cc` call it."""
+        found = [option.removeprefix(prefix).lower() for option in self.options if option.startswith(prefix)]
+        return [NAMES.get(name, name) for name in found if name not in MENUS]
 
 
 def folder(name: str | None = None) -> Path:
