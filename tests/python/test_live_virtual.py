@@ -311,6 +311,27 @@ def test_the_kernels_last_words_are_told_also_where_a_signal_ended_it(kernel_of_
 
 
 @needs_kernel
+@pytest.mark.skipif(os.geteuid() != 0, reason="left out: expected root, to mount a small disk")
+def test_a_full_disk_is_named(tmp_path):
+    folder = tmp_path / "disk/run"
+    start = (
+        f"import sys; sys.path.insert(0, {str(Path(cli.__file__).parents[1])!r})\n"
+        "import subprocess; from pathlib import Path; from aqmlab.live import virtual\n"
+        f"folder = Path({str(folder)!r}); folder.mkdir()\n"
+        "asked = virtual.machine(folder, [sys.executable, '-I', '-c', \"print('9' * 90000)\"], {})\n"
+        "subprocess.run(asked, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)\n"
+        "print((folder / 'error.json').read_text())"
+    )
+    (tmp_path / "disk").mkdir()
+    script = f'mount -t tmpfs -o size=64k tmpfs {tmp_path}/disk && exec "$@"'
+    words = ["unshare", "-m", "sh", "-c", script, "sh", sys.executable, "-c", start]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    if not done.stdout and "mount" in done.stderr + done.stdout:
+        pytest.skip("left out: no mount namespace")
+    assert json.loads(done.stdout)["message"] == f"virtual time: {folder}: no space left", done
+
+
+@needs_kernel
 def test_an_exit_code_comes_out_whatever_separates_words(tmp_path, monkeypatch):
     monkeypatch.setenv("IFS", "0")
     assert answer(tmp_path, "import os; print(os.environ['IFS'])") == "0\n"

@@ -40,6 +40,9 @@ MARK = "AQMLAB_LIVE"
 LOOKS_S = 0.05
 """How often the program's output is passed on and its progress looked at."""
 
+LEAST_ROOM = 64 << 10
+"""Bytes: where less is free after a kernel has ended, nothing was while it ran, for it gives back files of its own."""
+
 CANNOT_RUN = 3
 
 OF_SHELLS = ("UID", "EUID", "PPID", "SHELLOPTS", "BASHOPTS", "BASH_VERSINFO", "OPTIND")
@@ -106,12 +109,14 @@ def main(directory: Path) -> int:
             directory, f"virtual time: {asked['kernel']}: {error.strerror}; expected a kernel built as a program"
         )
     ends_early = watch(kernel, asked, directory, files)
+    is_full = has_no_room(directory)
     files["environment"].unlink(missing_ok=True)  # of a kernel that did not come so far
     shutil.rmtree(own, ignore_errors=True)
     if files["code"].exists() and (code := files["code"].read_text().strip()):
         return int(code)
     if not (directory / "error.json").exists():
-        how = f"virtual time: {how_it_ended(kernel.returncode, files['log'])}"
+        how = f"{directory}: no space left" if is_full else how_it_ended(kernel.returncode, files["log"])
+        how = f"virtual time: {how}"
         return fail(directory, ends_early or how, is_silent=ends_early.startswith(SILENT))
     return CANNOT_RUN
 
@@ -249,6 +254,13 @@ def place_of_memory(memory_mb: int) -> str | None:
         if not room.f_flag & os.ST_NOEXEC and os.access(place, os.W_OK) and free > memory_mb << 20:
             return str(Path(place).absolute())
     return None
+
+
+def has_no_room(directory: Path) -> bool:
+    """Whether nothing can be written any more where the files of a run lie."""
+    room = os.statvfs(directory)
+    # Of a file system without a number of files this is nought of nought.
+    return room.f_bavail * room.f_frsize < LEAST_ROOM or (room.f_files > 0 and room.f_favail == 0)
 
 
 def tie_down(parent: int, processor: int) -> None:
