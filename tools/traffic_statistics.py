@@ -110,8 +110,11 @@ def main() -> int:
         lines.append(row(model))
         print(lines[-1], flush=True)
     text = DOCS.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        print(f"{DOCS}: expected a line {BEGIN} and a line {END} behind it", file=sys.stderr)
+        return 1
     DOCS.write_text(before + "\n".join(lines) + "\n" + END + after, encoding="utf-8")
     return 0
 

@@ -84,10 +84,10 @@ def bridges() -> Mapping[str, Mapping[str, Any]]:
 
 def lines() -> list[Line]:
     """All comparisons, in the order of the file."""
-    return [_line(one, entry) for entry in plan()["overlap"] for one in places.expanded(entry)]
+    return [_line(one) for entry in plan()["overlap"] for one in places.expanded(entry)]
 
 
-def _line(asked: Mapping[str, Any], entry: Mapping[str, Any]) -> Line:
+def _line(asked: Mapping[str, Any]) -> Line:
     here = number(asked["here"])
     if "minus" in asked:
         here = here.minus(number(asked["minus"]))
