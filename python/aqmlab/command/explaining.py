@@ -132,10 +132,10 @@ def explain(
             raise BadInput(f"explain {name}: {unused}: expected a discipline, which a measure is not")
         _explain_measures(measures, as_json)
         return
-    if name not in rows and (found := glossary.meaning(name)):
+    if name not in rows and (term := glossary.meaning(name)):
         _explain_term(
             name,
-            *found,
+            *term,
             unused=f"--rate {rate}" if rate else f"--set {settings[0]}" if settings else "",
             as_json=as_json,
         )
