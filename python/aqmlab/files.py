@@ -155,3 +155,11 @@ def check_folder_of(out: Path) -> None:
             pass
     except OSError as error:
         raise BadInput(f"{out}: cannot be written: {error.strerror or error}; expected a writable place") from None
+
+
+def cache_folder() -> Path:
+    """Where calibrations, runs and kernels are kept: `AQMLAB_CACHE`, or `aqmlab` in the user's cache folder."""
+    if own := os.environ.get("AQMLAB_CACHE"):
+        return Path(own)
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "aqmlab"

@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 
 PACKAGE = ROOT / "python/aqmlab"
-PROGRAMS = {"aqmlab.__main__", "aqmlab.live.child", "aqmlab.live.machine"}
+PROGRAMS = {"aqmlab.__main__", "aqmlab.live.child", "aqmlab.live.group"}
 """Modules that are started as programs, by people or by path: nobody imports them."""
 
 Arrow = tuple[str, str]

@@ -174,7 +174,7 @@ def test_waits_of_several_runs_have_intervals(monkeypatch, tmp_path):
     page = report.write(found).read_text(encoding="utf-8")
     table = page[page.index("<h2>Waits by link</h2>") :].partition("</table>")[0]
     # Each wait, and all of a route together.
-    assert table.count("<small>± ") == sum(len(one.waits) + 1 for one in by_link.crossings(found))
+    assert table.count("<small>±\xa0") == sum(len(one.waits) + 1 for one in by_link.crossings(found))
     assert "together" in table and "Both directions of home, the first link, together" in page
 
 

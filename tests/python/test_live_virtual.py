@@ -434,7 +434,7 @@ def made(folder: Path, release: str) -> None:
 
 def test_kernels_lie_side_by_side(capsys, monkeypatch, tmp_path):
     monkeypatch.delenv(kernel.VARIABLE, raising=False)
-    monkeypatch.setattr(calibration, "cache_folder", lambda: tmp_path)
+    monkeypatch.setenv("AQMLAB_CACHE", str(tmp_path))
     made(tmp_path / "kernels/7.3", "7.3.4")
     made(tmp_path / "kernels/prague", "6.1.0-l4s")
     made(tmp_path / "kernel", "6.12.0")
@@ -465,7 +465,7 @@ def test_kernels_lie_side_by_side(capsys, monkeypatch, tmp_path):
     ],
 )
 def test_wrong_names_of_kernels_get_one_line(capsys, monkeypatch, tmp_path, asked, said):
-    monkeypatch.setattr(calibration, "cache_folder", lambda: tmp_path)
+    monkeypatch.setenv("AQMLAB_CACHE", str(tmp_path))
     assert cli.invoke(["kernel", *asked]) == 2
     told = capsys.readouterr().err
     assert said in told and len(told.splitlines()) == 1

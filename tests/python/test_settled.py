@@ -200,7 +200,9 @@ def test_the_top_of_a_page_leads_to_what_had_not_settled(base, tmp_path):
     page = report.write(aqmlab.compare(base, "pfifo", "pi", out=tmp_path / "out")).read_text()
     said = re.search('<a href="#settled">(.*?)</a>', page)
     assert said is not None and said.start() < page.index("<svg") and '<section id="settled">' in page
-    assert re.fullmatch(r"These \d+ s are too short to tell of 2 of 2 variants whether the numbers stay so\.", said[1])
+    assert re.fullmatch(
+        r"These \d+\xa0s are too short to tell of 2 of 2 variants whether the numbers stay so\.", said[1]
+    )
 
 
 def test_a_run_keeps_what_was_found(base, tmp_path):

@@ -145,7 +145,7 @@ def test_a_time_has_as_many_decimals_as_its_width_is_worth(time, width, said):
         (640.6, 12.3, "number", ("641", "± 12")),
         (0.5, 6.353, "count", ("0.5", "± 6.4")),
         (1234.5, 23.4, "count", ("1,234", "± 23")),
-        (0.0, 0.0, "count", ("0", "± 0")),
+        (0.0, 0.0, "count", ("0", "")),
     ],
 )
 def test_a_number_has_as_many_decimals_as_its_width_is_worth(value, width, unit, said):

@@ -44,6 +44,7 @@ def build(
     --release that of a newer Linux, which is downloaded from Debian's mirror, and nothing is installed.
     """
     from aqmlab.live import kernel
+    from aqmlab.runs.kernels import VARIABLE
 
     found = kernel.build(source, out, say, fresh, release=release, name=name)
     if as_json:
@@ -51,7 +52,7 @@ def build(
         return
     print(found.path)
     if out is not None:
-        say(f"to use it: export {kernel.VARIABLE}={found.path}")
+        say(f"to use it: export {VARIABLE}={found.path}")
 
 
 @kernels.command("show", short_help="Show a kernel of virtual time.")
@@ -62,6 +63,7 @@ def show(
     from aqmlab.command import terminal
     from aqmlab.command.tables import sentence
     from aqmlab.live import kernel
+    from aqmlab.runs import kernels as programs
 
     found = kernel.needed(name)
     if as_json:
@@ -76,7 +78,7 @@ def show(
     for title, prefix in (("queue disciplines", "NET_SCH_"), ("congestion controllers", "TCP_CONG_")):
         if names := found.has(prefix):
             sentence(out, f"{title}: {', '.join(names)}")
-    if others := [one for one in kernel.names() if one != found.name]:
+    if others := [one for one in programs.names() if one != found.name]:
         sentence(out, f"kernels with names: {', '.join(others)}")
 
 

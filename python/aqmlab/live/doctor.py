@@ -23,6 +23,7 @@ from aqmlab.errors import AqmlabError
 from aqmlab.json_files import Json
 from aqmlab.live import kernel, kernel_qdisc, probe, registry
 from aqmlab.live.tried import tried
+from aqmlab.runs import kernels
 
 YES, LIMITED, NO = "yes", "with limits", "no"
 
@@ -87,7 +88,7 @@ def examine() -> Diagnosis:
     timing = list(_timing(here))
     networking = list(_networking(here))
     machine = _virtual(inside)
-    named = [_virtual(_inside(name), f"kernel {name} of virtual time") for name in kernel.names()]
+    named = [_virtual(_inside(name), f"kernel {name} of virtual time") for name in kernels.names()]
     return Diagnosis(
         (*basics, *networking, *timing, machine, *named),
         {
@@ -212,7 +213,7 @@ def _text(path: str) -> str | None:
 
 def _virtual(inside: Json, what: str = "kernel of virtual time") -> Finding:
     if inside.get("missing"):
-        return Finding(what, f"none in {kernel.folder()}", NO, "aqmlab kernel build: some minutes, once")
+        return Finding(what, f"none in {kernels.folder()}", NO, "aqmlab kernel build: some minutes, once")
     if "failed" in inside:
         remedy = inside.get("remedy", "aqmlab kernel build --fresh; it needs ptrace(2) and /dev/shm")
         return Finding(what, inside["failed"], NO, remedy)

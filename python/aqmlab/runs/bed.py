@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from aqmlab.runs import kernels
+
 CAPTURES = ("off", "before", "after", "both")
 SIDES = ("left", "right")
 
@@ -41,16 +43,12 @@ class Bed:
     @property
     def kernel_sha256(self) -> str | None:
         """Of the kernel's program, as it is now; none where there is no such kernel."""
-        from aqmlab.live import kernel
-
-        return kernel.sha256(self.kernel)
+        return kernels.sha256(self.kernel)
 
     @property
     def kernel_name(self) -> str | None:
         """What the kernel of virtual time is called, also where the environment names it."""
-        from aqmlab.live import kernel
-
-        return self.kernel or (kernel.called() if self.is_virtual else None)
+        return self.kernel or (kernels.called() if self.is_virtual else None)
 
     @property
     def clock(self) -> str:

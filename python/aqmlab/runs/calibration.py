@@ -40,6 +40,7 @@ from aqmlab import engine, links, reference, scenario, scratch, statistics, toml
 from aqmlab.checks import LOAD_TOLERANCE
 from aqmlab.engine import OVERRIDE, Load, Resolved, Tree
 from aqmlab.errors import BadInput
+from aqmlab.files import cache_folder
 from aqmlab.json_files import Json, read_json
 from aqmlab.progress import NOTHING, Monitor, Size
 from aqmlab.reference import Rates
@@ -235,14 +236,6 @@ def _key(base: Tree, load: Load, seeds: tuple[int, ...]) -> str:
 def engine_tree(resolved: Resolved) -> Tree:
     """The resolved scenario as tables that can be edited and resolved again."""
     return scenario.copied(resolved.scenario)
-
-
-def cache_folder() -> Path:
-    """Where calibrations are kept: `AQMLAB_CACHE`, or `aqmlab` in the user's cache folder."""
-    if own := os.environ.get("AQMLAB_CACHE"):
-        return Path(own)
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "aqmlab"
 
 
 def _calibration_tree(tree: Tree, traffic: int, rates: Rates, origin: str) -> Tree:

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from aqmlab import files
+from aqmlab.files import cache_folder
 from aqmlab.progress import Monitor, Size, View, cut
-from aqmlab.runs.calibration import cache_folder
 
 EVERY_S = 0.25
 """A run is noted no more often."""

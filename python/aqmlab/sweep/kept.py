@@ -16,7 +16,7 @@ from pathlib import Path
 
 from aqmlab import arguments
 from aqmlab.errors import BadInput, doubt
-from aqmlab.runs.calibration import cache_folder
+from aqmlab.files import cache_folder
 from aqmlab.scenario import digest
 from aqmlab.sweep.condensed import FORMAT, Condensed
 from aqmlab.sweep.maker import maker

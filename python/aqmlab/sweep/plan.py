@@ -12,11 +12,12 @@ from pathlib import Path
 from aqmlab import doubts, engine, reference, scenario, shaping, toml_text
 from aqmlab.engine import KeptFile, Need, Resolved
 from aqmlab.errors import BadInput, Interrupted, doubt
+from aqmlab.files import cache_folder
 from aqmlab.json_files import Json
 from aqmlab.laws import brought
 from aqmlab.progress import NOTHING, Foreseen, Monitor, Silent, Size
 from aqmlab.runs import planning, runner
-from aqmlab.runs.calibration import Calibration, cache_folder
+from aqmlab.runs.calibration import Calibration
 from aqmlab.runs.loads import Asked, Loads
 from aqmlab.sweep.grid import EACH_SEED, OVER_SEEDS, Point
 from aqmlab.sweep.kept import Kept, key_of
