@@ -443,8 +443,8 @@ fn a_loss_that_a_probe_repaired_is_answered_as_any_other() {
     let short_term = |loses: bool| {
         let mut bench = over_path(&Config { rto_min: Span::from_ms(200), rto_floor: RtoFloor::Variance, ..config() });
         bench.writes_down = true;
-        // The tail of ten segments is probed for after two round trips and 200 ms. What follows is acknowledged beyond the
-        // probe, which tells of the loss, and the bounds come down a round later.
+        // The tail of ten segments is probed for after two round trips and 200 ms. What follows is acknowledged beyond
+        // the probe, which tells of the loss, and the bounds come down a round later.
         bench.write(CLIENT, 1_000_000);
         bench.write_at(1_300, CLIENT, 10_000).write_at(1_640, CLIENT, 10_000).write_at(1_700, CLIENT, 10_000);
         if loses {

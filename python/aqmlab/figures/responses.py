@@ -18,7 +18,7 @@ from aqmlab.figures.legends import legend
 from aqmlab.figures.looks import Look, void_note
 from aqmlab.figures.sheet import Sheet
 from aqmlab.figures.ticks import plain
-from aqmlab.results import readable
+from aqmlab.results import readable, video
 from aqmlab.results.exchanges import index
 from aqmlab.results.readable import listed
 from aqmlab.results.window import CDF_TIMES, TAIL_TIMES, Window
@@ -32,7 +32,7 @@ LONGER = (
     "Share of exchanges that take longer than the time on the horizontal axis, both axes logarithmic; lower is better."
 )
 """What a tail shows."""
-PIECES = {"pages": "one object of a page", "video": "one segment of a film"}
+PIECES = {"pages": "one object of a page", video.KIND: "one segment of a film"}
 """What of an application is a single exchange."""
 CUT_OFF = "Exchanges that take longer than the warm-up are not all in it, so the far tail is too low."
 """What is missing in a tail: what began before the run did cannot be done in its window."""

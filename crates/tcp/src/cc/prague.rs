@@ -17,8 +17,8 @@
 //!   and `alpha` and the window change once in such a time. Flows of all these round trips then have nearly the same
 //!   rate, if single segments are paced: with bursts of more a queue is marked before it has formed, and then longer
 //!   round trips gain.
-//! - **Pacing**: at window over round trip, twice that in slow start, in bursts of a quarter of a millisecond. That is a
-//!   single segment up to 98 Mb/s, as in TCP Prague 0.7, where 0.6 sends two at least.
+//! - **Pacing**: at window over round trip, twice that in slow start, in bursts of a quarter of a millisecond. That is
+//!   a single segment up to 98 Mb/s, as in TCP Prague 0.7, where 0.6 sends two at least.
 //!
 //! # Deviations
 //! - A loss halves the window at once. There is no detection of a classic bottleneck: the draft has none that is

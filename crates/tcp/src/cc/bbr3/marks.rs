@@ -14,8 +14,8 @@
 //! Deviations. There marks count only where the shortest round trip is at most 5 ms, and both hosts' routes say so;
 //! here wherever they are counted, for the draft wants every mark answered. The congestion window of a mark, after
 //! which its answer is over there (TCP_CA_CWR), is what was in the network when it was heard of. Whether a cycle has
-//! had marks and losses is told by what an acknowledgement newly reports; there by all that was reported since the newest
-//! segment that it acknowledges was sent, so that the round before a probe ends counts once more after it.
+//! had marks and losses is told by what an acknowledgement newly reports; there by all that was reported since the
+//! newest segment that it acknowledges was sent, so that the round before a probe ends counts once more after it.
 
 use super::{Bbr3, State};
 use crate::cc::{Delivered, Sample, Stage};

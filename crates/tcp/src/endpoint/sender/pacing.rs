@@ -304,8 +304,8 @@ impl Sender {
         self.set_pacing_rate(config);
     }
 
-    /// Tells the controller that `delivered` more bytes arrived, and how many of them were marked, with `in_flight` still
-    /// in the network.
+    /// Tells the controller that `delivered` more bytes arrived, and how many of them were marked, with `in_flight`
+    /// still in the network.
     #[inline(always)]
     fn tell(&mut self, delivered: u64, in_flight: u64, config: &Config, now: Time) {
         let told = Told {
