@@ -167,8 +167,8 @@ def test_screen_and_page_show_them(mixed, written, undrawn, capsys):
     # A delay of both ways together is that of neither, and each way has a table.
     assert not re.search("probe delay|jitter", said) and "probe one-way delay" not in written
     assert "probe loss" in written
-    alone = report.write(mixed.baseline.result).read_text().replace("\xa0", " ")
-    assert "probe one-way delay, median, both ways together (ms)" in alone
+    alone = report.write(mixed.baseline.result).read_text()
+    assert "probe one-way delay, median, both ways together<small>ms" in alone
     # What is of the only link is of the direction in which data flows, and titles say so.
     assert "The link, forward\n" in said and re.search("^Against .*; the link forward$", said, re.MULTILINE)
     assert not re.search("(used|loss|marked), both", said)
