@@ -250,7 +250,7 @@ impl Sink for Tables {
 
     fn demand(&mut self, row: &DemandRow) {
         if let Some(recording) = &mut self.demands {
-            let result = recording.push(row).map_err(Into::into);
+            let result = recording.push(row);
             self.note(result);
         }
     }
