@@ -81,7 +81,7 @@ def check(resolved: Resolved, inside: Mapping[str, bool] | None = None, whose: s
     has = available() if inside is None else inside
     if absent := [kind for kind in dict.fromkeys(wanted) if not has.get(kind, False)]:
         found = ", ".join(kind for kind, is_there in has.items() if is_there) or "none"
-        here = "this machine's kernel or its tc", "with --virtual it is a kernel that has them all"
+        here = "this machine's kernel or its tc", "with --virtual it is a kernel with all that its source has"
         there = f"{whose} or this machine's tc", "--kernel names another"
         who, how = here if inside is None else there
         raise CannotRun(
