@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aqmlab import cli, engine, sweep, toml_text, units
+from aqmlab import cli, toml_text, units
 from aqmlab.errors import BadInput
 from aqmlab.evaluation import among, answers, controllers, disciplines, known, outcome, template
 from aqmlab.figures.looks import HUES
@@ -17,8 +17,7 @@ from aqmlab.json_files import read_json
 from aqmlab.statistics import Interval
 from aqmlab.study import figures, measured
 from aqmlab.study.figures.tradeoff import upwards
-from aqmlab.sweep import making
-from conftest import NATIVE, ROOT
+from conftest import ROOT
 from subjects import Runs, window
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -28,12 +27,7 @@ import evaluation_pages
 SEGMENT_BITS = 8 * 1500
 
 
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setattr(engine, "native", NATIVE)
-    monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("compiled", "here")
 
 
 @pytest.fixture

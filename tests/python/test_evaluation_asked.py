@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from aqmlab import cli, engine, sweep
+from aqmlab import cli
 from aqmlab.errors import BadInput
 from aqmlab.evaluation import answers, disciplines, known
 from aqmlab.json_files import read_json
-from aqmlab.sweep import making, plan
-from conftest import NATIVE, ROOT
+from aqmlab.sweep import plan
+from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -41,12 +41,7 @@ class Fails:
 """The access line has 20 Mb/s, the peering link 100 Mb/s."""
 
 
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setattr(engine, "native", NATIVE)
-    monkeypatch.setattr(making, "Processes", lambda jobs: sweep.InProcess())
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("compiled", "here")
 
 
 def requirements(folder: str) -> dict:
