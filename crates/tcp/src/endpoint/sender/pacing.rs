@@ -299,7 +299,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn steer_plainly(&mut self, bytes: u64, config: &Config, now: Time) {
         if config.control.models_path() {
-            self.tell(bytes, self.snd_nxt - self.snd_una, config, now);
+            self.tell(bytes, self.taken(config), config, now);
         }
         self.set_pacing_rate(config);
     }
