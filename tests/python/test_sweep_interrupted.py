@@ -8,7 +8,7 @@ import pytest
 from aqmlab import cli
 from aqmlab.command import sweep as sweep_command
 from aqmlab.errors import BadInput, Interrupted
-from aqmlab.sweep import sweeps
+from aqmlab.sweep import offered, sweeps, table
 from grids import file, in_process, stopped_after
 
 __all__ = ["file", "in_process"]
@@ -52,3 +52,21 @@ def test_ctrl_c_when_runs_are_over_says_that_they_are_kept(file, tmp_path, capsy
     assert said in capsys.readouterr().err
     assert cli.invoke(["sweep", str(file), "-o", str(tmp_path / "anew"), "--fresh"]) == 130
     assert "the same command with --resume in place of --fresh goes on, with runs from" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "said"),
+    [
+        (sweeps, "together", "stopped before the first run"),
+        (table.Table, "write", "stopped: 12 of 12 runs are finished"),
+        (offered, "off", "stopped: all runs are finished"),
+    ],
+)
+def test_ctrl_c_before_and_after_the_runs_says_how_they_go_on(file, tmp_path, monkeypatch, owner, name, said):
+    def stopping(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(owner, name, stopping)
+    monkeypatch.setattr(table, "WRITE_EVERY_S", 3600.0)  # no table is written before the last run is over
+    with pytest.raises(Interrupted, match=f"{said}.*; the same call with resume=True goes on"):
+        sweeps.run(sweeps.read(file), tmp_path / "out")

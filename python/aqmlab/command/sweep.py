@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,7 +25,6 @@ from aqmlab.command.verbs import (
     watched,
 )
 from aqmlab.command.watch import Opens, followed
-from aqmlab.errors import Interrupted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -100,22 +100,23 @@ def sweep(
     either_fresh_or_resumed(fresh, resume)
     asked = sweeps.read(file, seeds, changes(settings))
     folder = out or _folder(asked.name, resume)
-    with (
-        watched(as_json, are_several=True) as bars,
-        cluster.connected(scheduler) as executor,
-        followed(folder, bars, opens=opens) as (monitor, _),
-    ):
-        try:
-            found = sweeps.run(asked, folder, jobs=jobs, resume=resume, fresh=fresh, monitor=monitor, executor=executor)
-        except sweeps.Incomplete as error:
-            found = error.found
-    try:
+    with contextlib.ExitStack() as over:
+        with (
+            watched(as_json, are_several=True) as bars,
+            cluster.connected(scheduler) as executor,
+            followed(folder, bars, opens=opens) as (monitor, _),
+        ):
+            try:
+                found = sweeps.run(
+                    asked, folder, jobs=jobs, resume=resume, fresh=fresh, monitor=monitor, executor=executor
+                )
+            except sweeps.Incomplete as error:
+                found = error.found
+            over.enter_context(Kept().interruptible(f"stopped: {len(found.rows)} runs are finished in {folder}", fresh))
         if as_json:
             print_json(found.as_dict())
         else:
             show(terminal.console(), found)
-    except KeyboardInterrupt:
-        raise Interrupted(f"stopped: {len(found.rows)} runs are finished in {folder}; {Kept().again(fresh)}") from None
     failed = [*(f"self-check failed: {each}" for each in failing.said(found.rows, found.sweep.points))]
     failed += failing.not_made(found)
     for each in failed[:COMPLAINTS]:

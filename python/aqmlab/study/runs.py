@@ -7,7 +7,7 @@ study of today and one of last week that ask for the same run share it. Ctrl-C l
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -128,7 +128,7 @@ def run(
         say(line)
     kept = Kept()
     kept.check()
-    with _interruptible("stopped before the first run", kept, fresh):
+    with kept.interruptible("stopped before the first run", fresh):
         heard = Foreseen(with_lines(monitor, say))
         asked = [study.runs for study in studies.values()]
         tasks = plans.together(asked, jobs=jobs, monitor=heard, fresh=fresh, kept=kept)
@@ -143,7 +143,7 @@ def run(
             outcome.begin(folder, study)
         made = _make(planned, jobs, fresh, executor, heard, kept, say, spares)
         wall_s = time.monotonic() - started
-        with _interruptible("stopped; all runs are finished", kept, fresh):
+        with kept.interruptible("stopped; all runs are finished", fresh):
             return [
                 _finish(
                     one,
@@ -159,17 +159,6 @@ def run(
                 )
                 for one in planned
             ]
-
-
-@contextlib.contextmanager
-def _interruptible(what: str, kept: Kept, fresh: bool) -> Iterator[None]:
-    """Says of Ctrl-C what was done by then."""
-    try:
-        yield
-    except Interrupted:
-        raise
-    except KeyboardInterrupt:
-        raise Interrupted(f"{what}; {kept.again(fresh)}") from None
 
 
 def _make(
@@ -211,16 +200,17 @@ def _make(
             made=made.anew,
             spare=spare if spares else None,
         )
-        with contextlib.closing(runs):
-            for key, condensed in runs:
-                for folder, point, task in where[key]:
-                    tables[folder].add(point, task.seed, condensed.as_asked(task.calibrations, task.is_reference))
-                done += 1
+        try:
+            with contextlib.closing(runs):
+                for key, condensed in runs:
+                    for folder, point, task in where[key]:
+                        tables[folder].add(point, task.seed, condensed.as_asked(task.calibrations, task.is_reference))
+                    done += 1
+        finally:
+            for table in tables.values():
+                table.write()
     except KeyboardInterrupt:
         raise Interrupted(f"stopped: {done} of {len(tasks)} runs are finished; {kept.again(fresh)}") from None
-    finally:
-        for table in tables.values():
-            table.write()
     if any(one.keys <= made.failed.keys() for one in planned):
         raise first[0]
     return made

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aqmlab import arguments
-from aqmlab.errors import BadInput, doubt
+from aqmlab.errors import BadInput, Interrupted, doubt
 from aqmlab.files import cache_folder
 from aqmlab.scenario import digest
 from aqmlab.sweep.condensed import FORMAT, Condensed
@@ -62,6 +62,16 @@ class Kept:
             return f"runs cannot be kept in {self.folder}, and are made again"
         old = ", with runs from before where none was made anew yet" if fresh else ""
         return f"{arguments.again(fresh)} goes on{old}"
+
+    @contextlib.contextmanager
+    def interruptible(self, what: str, fresh: bool) -> Iterator[None]:
+        """Says of Ctrl-C meanwhile `what` was done by then, and how it goes on."""
+        try:
+            yield
+        except Interrupted:
+            raise
+        except KeyboardInterrupt:
+            raise Interrupted(f"{what}; {self.again(fresh)}") from None
 
     def unusable(self) -> str | None:
         """Why nothing can be written, if so."""

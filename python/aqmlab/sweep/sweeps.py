@@ -176,7 +176,8 @@ def run(
     heard = Foreseen(monitor or Silent())
     kept = Kept()
     kept.check()
-    (tasks,) = together([runs], jobs=jobs, monitor=heard, fresh=fresh, kept=kept)
+    with kept.interruptible("stopped before the first run", fresh):
+        (tasks,) = together([runs], jobs=jobs, monitor=heard, fresh=fresh, kept=kept)
     planned = {f"{point.name}, seed {seed}": task.digest for (point, seed), task in zip(runs, tasks, strict=True)}
     before = read_json(folder / FILE) if resume and (folder / FILE).exists() else {}
     if before and not _is_same(before, planned, dict(zip(planned, tasks, strict=True))):
@@ -203,11 +204,12 @@ def run(
         store.write_text(folder / SOURCE, _again(sweep, folder))
         failures = _Failures(folder, facts)
         rows, effort = _make(runs, tasks, folder, jobs, fresh, heard, executor, failures, kept)
-        failed = [asdict(failure) for failure in failures.found]
-        over_seeds = {point.grid for point in sweep.points if point.calibrate == grid.OVER_SEEDS}
-        facts |= {"complete": not failed, "failed": failed, "offered": offered.off(rows, over_seeds)}
-        facts |= {**effort, "wall_s": time.monotonic() - started}
-        store.write_json(folder / FILE, facts)
+        with kept.interruptible(f"stopped: all runs are finished in {folder}", fresh):
+            failed = [asdict(failure) for failure in failures.found]
+            over_seeds = {point.grid for point in sweep.points if point.calibrate == grid.OVER_SEEDS}
+            facts |= {"complete": not failed, "failed": failed, "offered": offered.off(rows, over_seeds)}
+            facts |= {**effort, "wall_s": time.monotonic() - started}
+            store.write_json(folder / FILE, facts)
     finished = Finished(sweep, folder, facts, rows, failures.found)
     if failures.found:
         raise Incomplete(finished)
@@ -298,17 +300,18 @@ def _make(
         finished = making.run(
             tasks, jobs=jobs, monitor=monitor, kept=kept, fresh=fresh, executor=executor, made=made, spare=spare
         )
-        for key, found in finished:
-            done += 1
-            if key in made:
-                took.append((found.cpu_s, found.peak_rss_bytes))
-            for point, task in asked[key]:
-                rows.add(point, task.seed, found.as_asked(task.calibrations, task.is_reference))
+        try:
+            for key, found in finished:
+                done += 1
+                if key in made:
+                    took.append((found.cpu_s, found.peak_rss_bytes))
+                for point, task in asked[key]:
+                    rows.add(point, task.seed, found.as_asked(task.calibrations, task.is_reference))
+        finally:
+            rows.write()
     except KeyboardInterrupt:
         said = f"stopped: {done} of {len(asked)} runs are finished in {folder}; {kept.again(fresh)}"
         raise Interrupted(said) from None
-    finally:
-        rows.write()
     order = {(point.name, seed): k for k, (point, seed) in enumerate(runs)}
     failures.found.sort(key=lambda one: order[one.point, one.seed])
     ordered = sorted(rows.rows, key=lambda row: order[row["point"], row["seed"]])
