@@ -33,7 +33,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ sys.path.insert(0, str(HERE / "peers"))
 
 import commands  # noqa: E402
 import decisions  # noqa: E402
+import marked  # noqa: E402
 import workloads  # noqa: E402
 from cases import WEB_SHORT_S, Case, cases  # noqa: E402
 from ns2_reference import HERE as PEERS  # noqa: E402
@@ -273,15 +274,9 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in [rows[0], ruler, *rows[1:]])
 
 
-def write_docs(part: str, heading: str, tables: Iterator[Sequence[Sequence[str]]]) -> None:
-    """Puts the tables between the marks of `part` in docs/performance.md."""
-    first, last = f"<!-- {part}: begin (written by benches/bench.py --update-docs) -->", f"<!-- {part}: end -->"
-    before, begin, rest = DOCS.read_text().partition(first)
-    _, end, after = rest.partition(last)
-    if not begin or not end:
-        raise RunError(f"{DOCS}: expected the lines '{first}' and '{last}'")
-    text = "\n\n".join([heading, *(markdown(rows) for rows in tables)])
-    DOCS.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+def of_tables(heading: str, tables: Iterable[Sequence[Sequence[str]]]) -> str:
+    """The tables as a page has them, below their heading."""
+    return "\n\n".join([heading, *(markdown(rows) for rows in tables)])
 
 
 def arguments(words: Sequence[str]) -> argparse.Namespace:
@@ -331,7 +326,7 @@ def bench_decisions(args: argparse.Namespace) -> bool:
     print(f"Decisions, over drop-tail\n{heading}\n")
     print("\n\n".join(aligned(table) for table in decisions.tables(costs)))
     if args.update_docs:
-        write_docs("decisions", heading, iter(decisions.tables(costs)))
+        marked.put(DOCS, "decisions", of_tables(heading, decisions.tables(costs)))
         decisions.RESULTS.write_text(json.dumps({**about, **costs.values()}, indent=1) + "\n")
     return decisions.is_missed(costs)
 
@@ -394,7 +389,7 @@ def main(words: Sequence[str]) -> int:
     if ns is None:
         print("\nns-2 was not measured: apt-get install --no-install-recommends ns2")
     if args.update_docs:
-        write_docs("bench", heading, iter([bounds, table(chosen, results)]))
+        marked.put(DOCS, "bench", of_tables(heading, [bounds, table(chosen, results)]))
     is_missed = any(met is False for _, _, met in targets) or any(f > most for _, most, _, f in of_commands)
     if not args.case:
         print()

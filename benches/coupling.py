@@ -23,10 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "peers"))
+
+import marked  # noqa: E402
+
 ROOT = HERE.parent
 DOCS = ROOT / "docs" / "validation.md"
-BEGIN = "<!-- coupling: begin (written by benches/coupling.py --update-docs) -->"
-END = "<!-- coupling: end -->"
 
 RATES = (4, 12, 40, 120, 200)
 RTTS = (5, 10, 20, 50, 100)
@@ -165,9 +167,7 @@ def main() -> int:
         return 2
     print("\n".join(lines))
     if args.update_docs:
-        text = DOCS.read_text()
-        before, after = text[: text.index(BEGIN)], text[text.index(END) :]
-        DOCS.write_text(before + "\n".join([BEGIN, *lines]) + after)
+        marked.put(DOCS, "coupling", "\n".join(lines))
     for line in off:
         print(f"coupling: {line}", file=sys.stderr)
     return 1 if off else 0

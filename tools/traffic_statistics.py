@@ -18,13 +18,13 @@ import polars as pl
 import aqmlab
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests/python"))
+sys.path[:0] = [str(ROOT / "tests/python"), str(ROOT / "benches/peers")]
+
+import marked  # noqa: E402
 
 import hurst  # noqa: E402 - it lies with the tests
 
 DOCS = ROOT / "docs/validation.md"
-BEGIN = "<!-- hurst: begin (written by tools/traffic_statistics.py) -->"
-END = "<!-- hurst: end -->"
 
 WARMUP_S = 300
 FIRST_OCTAVE = 6
@@ -102,20 +102,13 @@ def row(model: Model) -> str:
 def main() -> int:
     """Measures all and writes the table."""
     lines = [
-        BEGIN,
         "| model | expected | wavelet | local Whittle | aggregated variance |",
         "|---|---|---|---|---|",
     ]
     for model in MODELS:
         lines.append(row(model))
         print(lines[-1], flush=True)
-    text = DOCS.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        print(f"{DOCS}: expected a line {BEGIN} and a line {END} behind it", file=sys.stderr)
-        return 1
-    DOCS.write_text(before + "\n".join(lines) + "\n" + END + after, encoding="utf-8")
+    marked.put(DOCS, "hurst", "\n".join(lines))
     return 0
 
 

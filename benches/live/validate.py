@@ -44,11 +44,13 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / "peers")]
 
+import marked  # noqa: E402
 from validation_cases import CASES, Case  # noqa: E402
-from validation_table import DOCS, findings, print_table, update_docs  # noqa: E402
+from validation_table import findings, markdown, print_table  # noqa: E402
 
+DOCS = ROOT / "docs" / "validation.md"
 KEPT = ROOT / "testdata" / "live"
 WITNESSES = ("simulated", "twin", "virtual", "kernel", "live")
 GRID = 500
@@ -211,7 +213,7 @@ def main(words: Sequence[str]) -> int:
         failed = run_all(chosen, asked.kept, witnesses, asked.fresh, asked.jobs)
     kept = [one for one in load_all(asked.kept) if any(one["case"] == case.name for case in chosen)]
     if asked.update_docs:
-        update_docs(load_all(asked.kept), DOCS)
+        marked.put(DOCS, "live", markdown(load_all(asked.kept)))
     else:
         print_table(kept)
     if failed:

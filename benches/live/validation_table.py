@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,6 @@ from aqmlab.agreement.verdicts import DELAY_RELATIVE, DELAY_S, DISTANCE, LEAST_S
 from aqmlab.agreement.words import counted
 from aqmlab.statistics import Array, Interval
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "validation.md"
-BEGIN = "<!-- live: begin (written by benches/live/validate.py --update-docs) -->"
-END = "<!-- live: end -->"
 OTHERS = ("virtual", "kernel", "live")
 
 
@@ -222,13 +218,3 @@ def _counts(kept: Sequence[dict[str, Any]], table: Sequence[tuple[str, ...]]) ->
 
 def _kernel(run: dict[str, Any]) -> str:
     return f"Linux {run['kernel']}" if "kernel" in run else ""
-
-
-def update_docs(kept: Sequence[dict[str, Any]], docs: Path) -> None:
-    """Puts the table between its marks."""
-    text = docs.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    if not rest or not after:
-        raise SystemExit(f"{docs}: expected the lines {BEGIN} and {END}")
-    docs.write_text(f"{before}{BEGIN}\n{markdown(kept)}\n{END}{after}", encoding="utf-8")

@@ -9,16 +9,21 @@ import itertools
 import json
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from aqmlab.evaluation import known
-from aqmlab.statistics import student
-
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "peers"))
+
+import marked  # noqa: E402
+
+from aqmlab.evaluation import known  # noqa: E402
+from aqmlab.statistics import student  # noqa: E402
+
 ROOT = HERE.parents[1]
 MEASURED = HERE / "measured.json"
 VALIDATION = ROOT / "docs" / "validation.md"
@@ -102,9 +107,10 @@ def of_study(study: str, claim: str, label: str) -> Number:
 @cache
 def tables() -> Mapping[str, list[list[str]]]:
     """The tables of docs/validation.md that scripts write, by the names of their marks."""
-    page = VALIDATION.read_text(encoding="utf-8")
-    marked = re.findall(r"<!-- ([\w-]+): begin .*? -->\n(.*?)<!-- \1: end -->", page, re.DOTALL)
-    return {name: [_cells(line) for line in text.splitlines() if line.startswith("|")] for name, text in marked}
+    return {
+        name: [_cells(line) for line in text.splitlines() if line.startswith("|")]
+        for name, text in marked.texts(VALIDATION).items()
+    }
 
 
 def of_validation(table: str, row: str, quantity: str, column: str) -> Number:

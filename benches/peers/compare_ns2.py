@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import marked
 from ns2_reference import (
     CASES,
     HERE,
@@ -48,8 +49,6 @@ from ns2_reference import (
 )
 
 DOCS = HERE.parent.parent / "docs" / "validation.md"
-DOCS_BEGIN = "<!-- compare-ns2: begin (written by benches/peers/compare_ns2.py --update-docs) -->"
-DOCS_END = "<!-- compare-ns2: end -->"
 HOSTS = "[tcp]\n"
 
 
@@ -216,16 +215,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("  ".join(row).rstrip() for row in cells)
 
 
-def write_docs(text: str, first: str = DOCS_BEGIN, last: str = DOCS_END) -> None:
-    """Puts `text` between two marks in docs/validation.md."""
-    page = DOCS.read_text()
-    before, begin, rest = page.partition(first)
-    _, end, after = rest.partition(last)
-    if not begin or not end:
-        raise RunError(f"{DOCS}: expected the lines '{first}' and '{last}'")
-    DOCS.write_text(f"{before}{begin}\n{text.strip()}\n{end}{after}")
-
-
 def arguments(words: Sequence[str]) -> argparse.Namespace:
     """The command line."""
     names = [case.name for case in CASES]
@@ -269,7 +258,8 @@ def main(words: Sequence[str]) -> int:
         print(f"{heading}\n\n{aligned(table(lines))}\n")
         print(counted([line.verdict for line in lines]))
     if args.update_docs:
-        write_docs(f"{heading}. Differences with their 95 % uncertainty.\n\n{markdown(table(lines))}")
+        text = f"{heading}. Differences with their 95 % uncertainty.\n\n{markdown(table(lines))}"
+        marked.put(DOCS, "compare-ns2", text)
     return 1 if any(line.verdict == FAIL for line in lines) else 0
 
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import marked
 import polars as pl
 from compare_ns2 import DOCS, T95, aligned, aqmlab_version, find_aqmlab
 from ns2_reference import (
@@ -39,9 +40,6 @@ from ns2_reference import (
     progress,
     today,
 )
-
-DOCS_BEGIN = "<!-- compare-ns2-transfers: begin (written by benches/peers/compare_ns2_transfers.py --update-docs) -->"
-DOCS_END = "<!-- compare-ns2-transfers: end -->"
 
 RATE_MBIT = 20
 LIMIT = 100
@@ -331,15 +329,6 @@ def table(lines: Sequence[Line]) -> list[list[str]]:
     return rows
 
 
-def write_docs(text: str) -> None:
-    """Puts `text` between the marks in docs/validation.md."""
-    before, begin, rest = DOCS.read_text().partition(DOCS_BEGIN)
-    _, end, after = rest.partition(DOCS_END)
-    if not begin or not end:
-        raise RunError(f"{DOCS}: expected the lines '{DOCS_BEGIN}' and '{DOCS_END}'")
-    DOCS.write_text(f"{before}{begin}\n{text.strip()}\n{end}{after}")
-
-
 def store(kept: dict[str, Any], case: Case, digests: Sequence[str], runs: Sequence[Figures]) -> None:
     """Keeps ns-2's figures of a case."""
     kept[case.name] = {"arguments": case.ns2, "date": today(), "demands": list(digests), "runs": list(runs)}
@@ -421,7 +410,8 @@ def main(words: Sequence[str]) -> int:
     print(f"{heading}\n\n{aligned(table(lines))}\n")
     print(f"{len(judged) - len(failed) - len(undecided)} of {len(judged)} within tolerance, {len(undecided)} undecided")
     if args.update_docs:
-        write_docs(f"{heading}. Differences with their 95 % uncertainty.\n\n{markdown(table(lines))}")
+        text = f"{heading}. Differences with their 95 % uncertainty.\n\n{markdown(table(lines))}"
+        marked.put(DOCS, "compare-ns2-transfers", text)
     return 1 if failed else 0
 
 

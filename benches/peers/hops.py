@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compare_ns2 import FAIL, T95, aligned, aqmlab_version, counted, find_aqmlab, verdict, write_docs
+import marked
+from compare_ns2 import DOCS, FAIL, T95, aligned, aqmlab_version, counted, find_aqmlab, verdict
 from ns2_reference import Measure, Run, RunError, markdown, output_of, progress, today
 
 HEADINGS = ["quantity", "{peer}", "(sd)", "aqmlab", "(sd)", "difference", "allowed", "verdict"]
@@ -96,7 +97,7 @@ class Comparison:
     """A peer's kept figures and how the same are got from aqmlab."""
 
     program: str
-    what: str
+    """Its own name, and that of its table in docs/validation.md."""
     peer: str
     """Its name and version, and of when its figures are."""
     titles: dict[str, str]
@@ -126,9 +127,8 @@ class Comparison:
         heading = f"{self.peer} and {aqmlab_version(aqmlab)}, {today()}, {args.seeds} runs of aqmlab"
         print(f"{heading}\n\n{aligned(rows)}\n\n{counted([line.verdict for line in lines])}")
         if args.update_docs:
-            mark = f"{self.program}: "
-            begin, end = f"<!-- {mark}begin ({self.what}) -->", f"<!-- {mark}end -->"
-            write_docs(f"{heading}. Differences with their 95 % uncertainty.\n\n{markdown(rows)}", begin, end)
+            text = f"{heading}. Differences with their 95 % uncertainty.\n\n{markdown(rows)}"
+            marked.put(DOCS, self.program, text)
         return 1 if any(line.verdict == FAIL for line in lines) else 0
 
     def arguments(self, words: Sequence[str]) -> argparse.Namespace:

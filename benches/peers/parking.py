@@ -54,7 +54,6 @@ def main(words: Sequence[str]) -> int:
     stored = json.loads(REFERENCE.read_text())
     return Comparison(
         program="parking",
-        what="written by benches/peers/parking.py --update-docs",
         peer=f"{stored['simulator']} (figures of {stored['date']}, {len(stored['seeds'])} seeds)",
         titles={case.name: case.title for case in CASES},
         measures=JUDGED,

@@ -30,6 +30,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+import marked  # noqa: E402
 from closed_loop_cases import (  # noqa: E402
     CASES,
     CASES_7_3,
@@ -60,21 +61,13 @@ class Group:
     kept: Path
     mark: str
     """Of the table's place in docs/validation.md."""
-    words: str
-    """Of the command line."""
-
-    @property
-    def marks(self) -> tuple[str, str]:
-        """The lines between which the table stands."""
-        command = f"benches/peers/linux/closed_loop.py{self.words} --update-docs"
-        return f"<!-- {self.mark}: begin (written by {command}) -->", f"<!-- {self.mark}: end -->"
 
 
 GROUPS = {
-    "": Group(CASES, REFERENCE, "closed-loop", ""),
-    "newer": Group(CASES_7_3, NEWER, "closed-loop-newer", " --of newer"),
-    "prague": Group(CASES_PRAGUE, PRAGUE, "closed-loop-prague", " --of prague"),
-    "draft": Group(CASES_DRAFT, PRAGUE, "closed-loop-draft", " --of draft"),
+    "": Group(CASES, REFERENCE, "closed-loop"),
+    "newer": Group(CASES_7_3, NEWER, "closed-loop-newer"),
+    "prague": Group(CASES_PRAGUE, PRAGUE, "closed-loop-prague"),
+    "draft": Group(CASES_DRAFT, PRAGUE, "closed-loop-draft"),
 }
 """As `--of` names them."""
 
@@ -283,16 +276,6 @@ def allowed(measure: Measure) -> str:
     return f"{measure.tolerance * 100:.0f} %" + (f" or {measure.least * 1e3:g} ms" if measure.least else "")
 
 
-def write_docs(text: str, marks: tuple[str, str]) -> None:
-    """Puts `text` between the marks in docs/validation.md."""
-    page = DOCS.read_text()
-    before, begin, rest = page.partition(marks[0])
-    _, end, after = rest.partition(marks[1])
-    if not begin or not end:
-        raise RunError(f"{DOCS}: expected the lines '{marks[0]}' and '{marks[1]}'")
-    DOCS.write_text(f"{before}{begin}\n{text.strip()}\n{end}{after}")
-
-
 def arguments(words: Sequence[str]) -> argparse.Namespace:
     """The command line."""
     names = sorted({case.name for group in GROUPS.values() for case in group.cases})
@@ -349,7 +332,7 @@ def main(words: Sequence[str]) -> int:
     )
     if args.update_docs:
         text = f"{heading}. Differences with their 95 % uncertainty.\n\n{markdown(table(lines))}"
-        write_docs(text, group.marks)
+        marked.put(DOCS, group.mark, text)
     return 1 if unexpected else 0
 
 

@@ -21,13 +21,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+import marked  # noqa: E402
 from ns2_reference import RunError, guarded, today  # noqa: E402
 from transfers_kernel import record_all  # noqa: E402
 
 ROOT = HERE.parents[2]
 DOCS = ROOT / "docs" / "validation.md"
-DOCS_BEGIN = "<!-- transfers: begin (written by benches/peers/linux/transfers.py --update-docs) -->"
-DOCS_END = "<!-- transfers: end -->"
 TEST = ("cargo", "test", "--locked", "--package", "aqmlab-tcp", "--test", "linux_transfers", "--", "--nocapture")
 
 
@@ -45,16 +44,6 @@ def compare() -> tuple[str, str, bool]:
     return release, "\n".join(table) + "".join(f"\n\n{line}" for line in excused), done.returncode == 0
 
 
-def write_docs(text: str) -> None:
-    """Puts `text` between the marks in docs/validation.md."""
-    page = DOCS.read_text()
-    before, begin, rest = page.partition(DOCS_BEGIN)
-    _, end, after = rest.partition(DOCS_END)
-    if not begin or not end:
-        raise RunError(f"{DOCS}: expected the lines '{DOCS_BEGIN}' and '{DOCS_END}'")
-    DOCS.write_text(f"{before}{begin}\n{text.strip()}\n{end}{after}")
-
-
 def main(words: Sequence[str]) -> int:
     """Runs, prints, and returns the exit code."""
     parser = argparse.ArgumentParser(
@@ -68,7 +57,7 @@ def main(words: Sequence[str]) -> int:
     release, table, agrees = compare()
     print(f"{release}\n\n{table}\n")
     if args.update_docs:
-        write_docs(f"{release} and aqmlab's stack `linux`, {today()}.\n\n{table}")
+        marked.put(DOCS, "transfers", f"{release} and aqmlab's stack `linux`, {today()}.\n\n{table}")
     return 0 if agrees else 1
 
 

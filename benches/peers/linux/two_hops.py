@@ -118,7 +118,6 @@ def main(words: Sequence[str]) -> int:
     release = next(iter(json.loads(REFERENCE.read_text()).values()))["kernel"]
     return Comparison(
         program="two-hops",
-        what="written by benches/peers/linux/two_hops.py --update-docs",
         peer=f"Linux {release} ({CASES[0].runs} runs a case)",
         titles={case.name: case.title for case in CASES},
         measures=MEASURES,

@@ -42,9 +42,8 @@ CHUNK = 100
 """Traces that a process takes at a time."""
 ATTEMPTS = 40
 """Draws of parameters for a trace, after which something is wrong with the family's."""
-DOCS = Path("docs/validation.md")
-DOCS_BEGIN = "<!-- traces: begin (written by python -m oracle.conformance compare --update-docs) -->"
-DOCS_END = "<!-- traces: end -->"
+ROOT = Path(__file__).resolve().parents[3]
+DOCS = ROOT / "docs/validation.md"
 PATIENCE = 3
 """Draws after which a parameter that was refused is left out."""
 
@@ -134,10 +133,9 @@ def compare(engine: str, count: int, first: int, names: list[str], updates_docs:
 
 def update_docs(outcomes: Mapping[str, Outcome]) -> None:
     """Writes the table into docs/validation.md, a row a family."""
-    text = DOCS.read_text()
-    begin, end = text.find(DOCS_BEGIN), text.find(DOCS_END)
-    if begin < 0 or end < begin:
-        raise SystemExit(f"{DOCS}: expected the lines {DOCS_BEGIN} and {DOCS_END}")
+    sys.path.append(str(ROOT / "benches/peers"))
+    import marked
+
     rows = [
         f"| `{name}` | {outcome.traces:,} | {outcome.decisions:,} | {outcome.agree:,} |"
         for name, outcome in outcomes.items()
@@ -151,7 +149,7 @@ def update_docs(outcomes: Mapping[str, Outcome]) -> None:
             f"| all {len(outcomes)} | {whole.traces:,} | {whole.decisions:,} | {whole.agree:,} |",
         ]
     )
-    DOCS.write_text(f"{text[:begin]}{DOCS_BEGIN}\n{table}\n{text[end:]}")
+    marked.put(DOCS, "traces", table)
 
 
 def compare_some(engine: str, family: Family, first: int, count: int) -> Outcome:
