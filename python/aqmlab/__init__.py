@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 else:
     # The package of that name is loaded once, here, before the function of that name is asked for.
     import_module("aqmlab.live")
-    del globals()["live"]
+    globals().pop("live", None)
     __getattr__, __dir__ = deferred.names(
         __name__,
         {

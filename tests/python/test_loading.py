@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import aqmlab
-from aqmlab import __main__, capture, cli, stopping, study, sweep
+from aqmlab import __main__, cli, stopping, study, sweep
 from conftest import ROOT
 
 HEAVY = ("scipy", "matplotlib", "polars", "numpy", "pandas", "jinja2", "pydantic", "distributed")
@@ -139,12 +139,24 @@ def test_the_reference_has_every_name_of_the_package():
     assert {*aqmlab.__all__, "comparison.Incomplete"} <= set(re.findall(r"aqmlab\.([\w.]+)", page))
 
 
-def test_the_function_stands_before_the_package_of_its_name():
-    # Whatever of the package has been loaded by then.
-    from aqmlab.live import runs
-
-    assert runs.run_all and capture.__doc__
-    assert callable(aqmlab.live) and aqmlab.live is aqmlab.api.live
+@pytest.mark.parametrize(
+    "before",
+    [
+        "from aqmlab.live import kernel",
+        "import aqmlab; aqmlab.live; import aqmlab.live.kernel",
+        "import aqmlab, importlib; importlib.reload(aqmlab)",
+    ],
+)
+def test_the_function_stands_before_the_package_of_its_name(before):
+    """In whatever order they are asked for; what lies in the package is imported from it all the same."""
+    then = """
+import sys, types, aqmlab
+from aqmlab import live
+assert live is aqmlab.live is aqmlab.api.live and isinstance(live, types.FunctionType)
+from aqmlab.live import kernel
+assert kernel is sys.modules["aqmlab.live.kernel"] and live is aqmlab.live
+"""
+    subprocess.run([sys.executable, "-c", before + then], env={"PYTHONPATH": str(ROOT / "python")}, check=True)
 
 
 @pytest.mark.parametrize(("said", "then"), [(None, "1"), ("3", "3")])
