@@ -10,6 +10,7 @@ import pytest
 
 from aqmlab.agreement.agreements import Agreement
 from aqmlab.claims.verdict import NOT_RUN, POINTS, SHARE, Claim, Finding
+from aqmlab.report.templates import unbroken
 from aqmlab.statistics import Interval
 from aqmlab.study import overview_page, page, prose, verdicts
 from study_cells import cell, finder
@@ -110,6 +111,12 @@ def words(text):
     """What a reader sees."""
     text = re.sub(r"<(script|style|svg)\b.*?</\1>", " ", text, flags=re.DOTALL)
     return " ".join(re.sub(r"<[^>]+>", " ", text).split())
+
+
+def is_unbroken(text):
+    """Whether no line breaks between a number and its unit, in all that a reader sees."""
+    body = text[text.index("<main>") : text.index("</main>")]
+    return "\xa0" in body and unbroken(body) == body
 
 
 def test_a_report_says_everything(written):
@@ -397,6 +404,7 @@ def test_a_claim_that_no_run_explains_is_called_so(tmp_path):
     assert verdicts.counts(CLAIMS)[1:3] == [("does not hold", "✗", "fails", 1), ("cannot be decided", "?", "open", 1)]
     report = page.html(facts, STUDY, [], [], [], tmp_path)
     for text in (report, overview_page.html([facts])):
+        assert is_unbroken(text)
         said = words(text)
         assert "✗ 1 does not hold ✗ 1 not reproduced, cause unknown ? 1 cannot be decided" in said
         assert "What was tried" in said and "Two targets were tried." in said
