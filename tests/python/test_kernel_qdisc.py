@@ -78,6 +78,10 @@ def test_what_this_kernel_has_not_is_named_with_what_it_has(monkeypatch):
     with pytest.raises(CannotRun, match=r"has no pie; it has pfifo, htb \(with --virtual") as caught:
         kernel_qdisc.check(resolved({"kind": "pie", "dialect": "linux"}, reverse_qdisc={"kind": "pfifo"}))
     assert caught.value.exit_code == 3 and "\n" not in str(caught.value)
+    # Of what no kernel of Linux 6.12 has, --virtual alone is no help.
+    needs = r"has no dualpi2, which needs Linux 6\.17 and iproute2 6\.17; it has pfifo, htb"
+    with pytest.raises(CannotRun, match=needs):
+        kernel_qdisc.check(resolved({"kind": "dualpi2", "dialect": "linux"}, reverse_qdisc={"kind": "pfifo"}))
 
 
 def test_what_this_kernel_has_is_asked_for_or_nothing_is_known():

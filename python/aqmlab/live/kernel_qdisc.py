@@ -18,7 +18,7 @@ from aqmlab.engine import Resolved
 from aqmlab.errors import CannotRun
 from aqmlab.json_files import Json
 from aqmlab.live import probe
-from aqmlab.tc import write
+from aqmlab.tc import table, write
 from aqmlab.tc.lines import Section
 
 DEVICES = ("forward", "reverse")
@@ -79,14 +79,20 @@ def check(resolved: Resolved, inside: Mapping[str, bool] | None = None, whose: s
         raise CannotRun(f'{resolved.origin}: live.qdisc = "kernel": expected the program tc (Debian: iproute2)')
     wanted = [SHAPER, *(kind for kind in kinds(resolved) if kind != SHAPER)]
     has = available() if inside is None else inside
-    if absent := [kind for kind in dict.fromkeys(wanted) if not has.get(kind, False)]:
+    if absent := [_named(kind) for kind in dict.fromkeys(wanted) if not has.get(kind, False)]:
         found = ", ".join(kind for kind, is_there in has.items() if is_there) or "none"
-        here = "this machine's kernel or its tc", "with --virtual it is a kernel with all that its source has"
+        here = "this machine's kernel or its tc", "with --virtual it is a kernel with all that its version of Linux has"
         there = f"{whose} or this machine's tc", "--kernel names another"
         who, how = here if inside is None else there
         raise CannotRun(
             f'{resolved.origin}: live.qdisc = "kernel": {who} has no {", ".join(absent)}; it has {found} ({how})'
         )
+
+
+def _named(kind: str) -> str:
+    """A kind that is absent, with the versions that have it where not all do."""
+    row = table.to_read(kind)
+    return f"{kind}, which needs {row.needs}" if row is not None and row.needs else kind
 
 
 def kinds(resolved: Resolved) -> list[str]:
