@@ -14,7 +14,7 @@ from aqmlab.advice import advising, candidates, costs, lines, question, situatio
 from aqmlab.advice.candidates import TODAY
 from aqmlab.cli import invoke
 from aqmlab.errors import BadInput
-from aqmlab.tc import dump
+from aqmlab.tc import dump, read
 from conftest import ROOT
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -116,6 +116,24 @@ def test_what_the_recipe_shows_of_a_kernel_is_what_the_script_set(tmp_path: Path
     wanted = question.read("1mbit", "256kbit", platform="linux", have=script).configured
     assert now is not None and wanted is not None and now.notes == ()
     assert (now.link, now.rates_bps) == (wanted.link, wanted.rates_bps)
+
+
+RED = "red limit 60kb min 15kb max 45kb avpkt 1000 burst 25 bandwidth 9mbit probability 0.1 ecn"
+
+
+def test_an_average_that_stays_below_a_shaper_is_told(tmp_path: Path) -> None:
+    shaper = "tc qdisc add dev eth0 root handle 1: tbf rate 9mbit burst 10kb limit 100kb\n"
+    assert have(tmp_path, shaper).stays == []
+    lines_of_red = f"{shaper}tc qdisc add dev eth0 parent 1:1 handle 10: {RED}\n"
+    remark = "red: below tbf its average stays until packets come, for no idle time begins; aqmlab's falls"
+    assert remark in read.read(lines_of_red, "router.sh", None, None, None).text
+    found = have(tmp_path, lines_of_red)
+    assert (found.up["kind"], found.rates_bps[0], found.stays) == ("red", None, ["red"])
+    # A port sends until its queue is empty, and then asks once more.
+    file = tmp_path / "port.txt"
+    file.write_text(f"tc qdisc add dev eth0 root {RED}\n", encoding="utf-8")
+    port = question.read("1gbit", "1gbit", access="port", have=file).configured
+    assert port is not None and port.down["kind"] == "red" and port.stays == []
 
 
 def test_what_is_set_now_races_with_the_others(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

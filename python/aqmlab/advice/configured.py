@@ -9,6 +9,7 @@ from aqmlab import files, units
 from aqmlab.advice.candidates import Candidate, Way
 from aqmlab.errors import BadInput
 from aqmlab.tc import read as reading
+from aqmlab.tc import table
 
 NAME = "as set now"
 
@@ -38,6 +39,14 @@ class Configured:
         for way, qdisc, rate in zip(("down", "up"), (self.down, self.up), self.rates_bps, strict=True):
             ways.append(f"no shaper {way}" if rate is None else f"{qdisc['kind']} at {units.say_rate(rate)} {way}")
         return " and ".join(ways)
+
+    @property
+    def stays(self) -> list[str]:
+        """Disciplines below a shaper whose average Linux keeps while the queue is empty, as the simulator does not."""
+        if "rate" not in self.link:  # a port, which sends at the line's own
+            return []
+        kinds = (queue["kind"] for queue, rate in zip((self.down, self.up), self.rates_bps, strict=True) if rate)
+        return [kind for kind in dict.fromkeys(kinds) if kind in table.AVERAGES]
 
     def candidate(self) -> Candidate:
         """It as a candidate."""

@@ -134,6 +134,11 @@ def _configured(advice: Advice) -> list[str]:
     if found is None:
         return []
     said = [f"Set now, by {found.file}: {found.said}."]
+    if found.stays:
+        said.append(
+            f"Below a shaper the average of Linux's {' and '.join(found.stays)} stays while the queue is empty, and "
+            "here it falls: what is set may do worse than is said of it."
+        )
     if race.first == configured.NAME:
         said.append("It is the first itself: nothing is to be changed.")
     elif configured.NAME in race.running:

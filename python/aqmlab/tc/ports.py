@@ -75,6 +75,11 @@ def of(device: str, found: Dump) -> Port:
         qdisc = _own_queue(shaper, rate_bps, found, remarks)
     else:
         qdisc = _qdisc(leaf, [c for c in classes if _major(c.handle) == _major(leaf.handle)], qdiscs, found, remarks)
+        if shaper is not None and qdisc["kind"] in table.AVERAGES:
+            remarks.append(
+                f"{leaf.kind}: below {shaper.kind} its average stays until packets come, for no idle time begins; "
+                f"aqmlab's falls"
+            )
     if leaf is not None and leaf.kind == "cake":
         inner = _cake_overhead(leaf, header, taken if root is not leaf else 0, qdisc, found)
         if rate_bps is None and "bandwidth" in qdisc:

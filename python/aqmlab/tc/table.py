@@ -420,6 +420,9 @@ ROWS = (
 )
 """Red has two rows, and so has pfifo: what tc calls one thing is two here, and the other way round."""
 
+AVERAGES = frozenset(row.ours for row in ROWS if row.is_red)
+"""Ours whose qdiscs begin an idle time only when they are asked for a packet and have none, as no shaper asks them."""
+
 
 NEAREST = {
     "pi": "pie, a PI controller of waiting time; or red",
