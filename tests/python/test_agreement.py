@@ -282,7 +282,7 @@ def test_the_hosts_of_both_should_be_the_same(small, tmp_path, capsys):
     assert len(notes) == 1 and "tcp.stack = freebsd4" in notes[0] and 'expected stack = "linux"' in notes[0]
 
 
-def test_witnesses_in_virtual_time_have_the_kernel_that_was_named(small, tmp_path):
+def test_witnesses_in_virtual_time_have_the_kernel_that_was_named(small, tmp_path, undrawn):
     words = ["compare", str(small), "pfifo", "--live", "--virtual", "--kernel-qdisc", "--kernel", "7.3", "--report"]
     assert cli.invoke([*words, "-o", str(tmp_path / "c")]) == 0
     found = aqmlab.load(tmp_path / "c")

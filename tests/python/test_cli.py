@@ -23,7 +23,7 @@ def answer(capsys, *arguments):
     return captured.out
 
 
-def test_json_stands_alone_on_standard_output(capsys, base, tmp_path):
+def test_json_stands_alone_on_standard_output(capsys, base, tmp_path, undrawn):
     summary = json.loads(answer(capsys, "run", base, "-o", tmp_path / "a", "--json"))
     assert summary == json.loads((tmp_path / "a/summary.json").read_text())
     compared = json.loads(answer(capsys, "compare", base, "pfifo", "pi ecn", "-o", tmp_path / "b", "--json"))
@@ -37,7 +37,7 @@ def test_json_stands_alone_on_standard_output(capsys, base, tmp_path):
     assert json.loads(answer(capsys, "explain", "droptail", "--json"))["name"] == "pfifo"
 
 
-def test_tables_for_people(capsys, base, tmp_path):
+def test_tables_for_people(capsys, base, tmp_path, undrawn):
     said = answer(capsys, "run", base, "--reps", "2", "-o", tmp_path / "a")
     assert "utilisation" in said and "±" in said and str(tmp_path / "a") in said
     said = answer(capsys, "compare", base, "pfifo", "pi ecn", "uncongested", "-o", tmp_path / "b", "--report")

@@ -121,7 +121,7 @@ def test_a_comparison_shows_the_way_of_the_data_first(bulk):
         assert " ".join(readable.with_width(column.estimate(f"forward.{measure}"), "s")) in line
 
 
-def test_a_direction_that_carries_data_too_has_a_table_of_its_own(base):
+def test_a_direction_that_carries_data_too_has_a_table_of_its_own(base, undrawn):
     found = aqmlab.compare(base, "pfifo limit 240p", "pi ecn")
     assert found.ways_of_data == ["forward", "reverse"]
     assert "The link, in reverse" in shown(found)
@@ -168,7 +168,7 @@ def test_runs_and_comparisons_put_the_same_direction_first(tmp_path, monkeypatch
         assert said.index("reverse") < said.index("forward")
 
 
-def test_a_table_whose_link_is_turned_says_so(tmp_path, monkeypatch):
+def test_a_table_whose_link_is_turned_says_so(tmp_path, monkeypatch, undrawn):
     monkeypatch.setattr(engine, "native", NATIVE)
     (tmp_path / "home.toml").write_text(
         'name = "home"\nduration = "8s"\nwarmup = "2s"\nlink.rate = "50mbit"\nlink.reverse_rate = "5mbit"\n'
@@ -183,7 +183,7 @@ def test_a_table_whose_link_is_turned_says_so(tmp_path, monkeypatch):
     assert "those of the reverse direction, whose queue is longer; the other direction carries data too" in page
 
 
-def test_json_and_the_page_have_both_directions_by_themselves_and_together(bulk):
+def test_json_and_the_page_have_both_directions_by_themselves_and_together(bulk, undrawn):
     names = [f"{way}.{name}" for way in ("forward", "reverse") for name in OF_WAY]
     for facts in bulk.as_dict()["variants"]:
         assert {*names, *OF_LINK, "p99"} <= facts["measures"].keys()

@@ -29,7 +29,7 @@ def real_engine(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_is_said_once_on_the_terminal_and_at_the_top_of_the_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], undrawn: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "late.toml"
     path.write_text(LATE.format(start="3500ms"), encoding="utf-8")

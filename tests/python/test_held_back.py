@@ -76,7 +76,7 @@ def starving(tmp_path_factory):
     return folder / "r", answer.output
 
 
-def test_a_run_says_what_held_its_flows_back(starving):
+def test_a_run_says_what_held_its_flows_back(starving, undrawn):
     folder, output = starving
     said = (
         "bulk: a window of 16 kB, not the link, limits its flow for 100 % of the time: 1.4 Mb/s over 80 ms, 14 % of it"

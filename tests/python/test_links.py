@@ -155,7 +155,7 @@ def test_waits_are_those_of_the_route(result):
     assert one.waits[1].mean_s.value == step["queue_delay_mean_s"] > 0 and one.waits[1].mean_s.half_width is None
 
 
-def test_waits_of_several_runs_have_intervals(monkeypatch, tmp_path):
+def test_waits_of_several_runs_have_intervals(monkeypatch, tmp_path, undrawn):
     monkeypatch.setattr(engine, "native", NATIVE)
     found = aqmlab.run(NETWORK, reps=2, jobs=1, out=tmp_path / "run")
     one = next(one for one in by_link.crossings(found) if (one.block, one.way) == (0, "forward"))

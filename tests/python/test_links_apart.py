@@ -55,7 +55,7 @@ def said(found, capsys):
 
 @pytest.mark.parametrize("scenarios", [(ALONE, TWO), (TWO, ALONE), (ALONE, OTHER_NAME)])
 @pytest.mark.parametrize("traffic", [BULK, EXCHANGES])
-def test_no_table_is_of_a_single_link(compared, capsys, scenarios, traffic):
+def test_no_table_is_of_a_single_link(compared, capsys, scenarios, traffic, undrawn):
     found = compared(traffic, *scenarios)
     screen = said(found, capsys)
     assert "Each link" in screen and "delay, mean\n" not in screen.partition("Each link")[0]

@@ -27,7 +27,7 @@ def compiled(monkeypatch):
     monkeypatch.setattr(engine, "native", NATIVE)
 
 
-def test_a_run_says_in_how_many_none_was_completed(tmp_path, capsys):
+def test_a_run_says_in_how_many_none_was_completed(tmp_path, capsys, undrawn):
     found = aqmlab.run(SELDOM, reps=3, jobs=1, out=tmp_path / "out")
     assert [run.summary["exchanges"]["completed"] == 0 for run in found.runs].count(True) == 1
     terminal.result(terminal.console(), found)
@@ -36,7 +36,7 @@ def test_a_run_says_in_how_many_none_was_completed(tmp_path, capsys):
     assert said in report.write(found).read_text(encoding="utf-8")
 
 
-def test_a_comparison_says_of_whom(tmp_path, capsys):
+def test_a_comparison_says_of_whom(tmp_path, capsys, undrawn):
     found = aqmlab.compare(SELDOM, "pfifo", "codel", reps=3, jobs=1, out=tmp_path / "out")
     terminal.comparison(terminal.console(), found)
     said = f"–: {NOBODY} under pfifo (in 1 of 3 runs), codel (in 1 of 3 runs)."
@@ -53,7 +53,7 @@ def test_nothing_is_said_where_each_run_completes_one(tmp_path, capsys):
 FEW = SELDOM.replace("0.15", "0.5")
 
 
-def test_a_share_that_is_the_same_in_every_run_has_no_width(tmp_path, capsys):
+def test_a_share_that_is_the_same_in_every_run_has_no_width(tmp_path, capsys, undrawn):
     found = aqmlab.compare(FEW, "pfifo", "codel", reps=2, jobs=1, out=tmp_path / "out")
     for name in ("share_under_500ms", "completed", "traffic.0.share_under_500ms"):
         one = found.difference("codel", "pfifo", name)

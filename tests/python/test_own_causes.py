@@ -166,7 +166,7 @@ def test_no_other_discipline_has_any(link):
     assert aqmlab.run(link, set={"link.qdisc": "red"}).summary["forward"]["own_causes"] == {}
 
 
-def test_they_are_explained_and_shown(link, tmp_path, capsys, monkeypatch):
+def test_they_are_explained_and_shown(link, tmp_path, capsys, monkeypatch, undrawn):
     monkeypatch.chdir(tmp_path)
     law = written(tmp_path, LAW.replace("{how}", ""))
     assert cli.invoke(["explain", str(law)]) == 0
@@ -184,10 +184,10 @@ def test_they_are_explained_and_shown(link, tmp_path, capsys, monkeypatch):
 def test_what_is_no_cause_is_refused(link, tmp_path):
     with pytest.raises(BadInput, match=r"careful.py:\d+: Careful.LONG: kind: 8: expected aqmlab.EARLY, aqmlab.FORCED"):
         brought.of_file(written(tmp_path, LAW.replace("{how}", "").replace("kind=aqmlab.FORCED", "kind=aqmlab.TAIL")))
-    twice = LAW.replace("{how}", "").replace("NEVER =", "burst =")
+    twice = LAW.replace("{how}", "(compiled=False)").replace("NEVER =", "burst =")
     with pytest.raises(BadInput, match=r"careful: the cause burst is there already: expected another name"):
         brought.of_file(written(tmp_path, twice))
-    known = LAW.replace("{how}", "").replace("NEVER =", "Tail =")
+    known = LAW.replace("{how}", "(compiled=False)").replace("NEVER =", "Tail =")
     with pytest.raises(BadInput, match=r"careful: the cause tail is there already: expected another name"):
         brought.of_file(written(tmp_path, known))
 

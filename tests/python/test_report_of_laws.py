@@ -59,7 +59,7 @@ def test_laws_without_a_probability_have_none_in_any_queue(base, compiled):
 
 
 @pytest.mark.parametrize("reps", [1, 2])
-def test_a_page_says_how_runs_of_a_law_are_repeated(reps, link, tmp_path, compiled):
+def test_a_page_says_how_runs_of_a_law_are_repeated(reps, link, tmp_path, compiled, undrawn):
     law, shared = own(tmp_path), {"reps": reps, "set": {"duration": "3s"}}
     run = aqmlab.run(link, **shared | {"set": {"duration": "3s", "link.qdisc": str(law)}}, out=tmp_path / "run")
     compared = aqmlab.compare(link, str(law), "pie", **shared, out=tmp_path / "compared")

@@ -393,7 +393,7 @@ traffic = [{ kind = "bulk", flows = 1 }, { kind = "poisson", arrivals = "5hz", s
 
 @pytest.mark.parametrize("base", ["small", "endless"])
 def test_a_block_that_a_variant_replaces_by_one_of_another_kind_has_no_number_there(
-    tmp_path, monkeypatch, capsys, base
+    tmp_path, monkeypatch, capsys, base, undrawn
 ):
     monkeypatch.setattr(engine, "native", NATIVE)
     found = aqmlab.compare(OTHER_KINDS, baseline=base, jobs=1, out=tmp_path / "out")

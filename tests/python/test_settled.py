@@ -196,7 +196,7 @@ def test_how_many_had_not_settled_is_said_in_a_sentence(answers, said):
     assert settled.counted(answers, 150.0) == said
 
 
-def test_the_top_of_a_page_leads_to_what_had_not_settled(base, tmp_path):
+def test_the_top_of_a_page_leads_to_what_had_not_settled(base, tmp_path, undrawn):
     page = report.write(aqmlab.compare(base, "pfifo", "pi", out=tmp_path / "out")).read_text()
     said = re.search('<a href="#settled">(.*?)</a>', page)
     assert said is not None and said.start() < page.index("<svg") and '<section id="settled">' in page
