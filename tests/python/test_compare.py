@@ -62,14 +62,14 @@ def test_the_screen_has_the_response_times_of_the_page(base, tmp_path, capsys, m
     assert line.count("±") == (6 if reps > 1 else 0) and "77,000" not in line
 
 
-def test_screen_and_page_say_what_their_intervals_are_of(found, capsys):
+def test_screen_and_page_say_what_their_intervals_are_of(found, capsys, undrawn):
     terminal.comparison(terminal.console(), found, lead=lead.of(found))
     assert terminal.ONE_BY_ONE.split(";")[0] in capsys.readouterr().out
     page = report.write(found).read_text()
     assert "interval of the one comparison" in page and "allows for all comparisons of its measure at once" in page
 
 
-def test_where_no_run_is_known_to_be_settled_nothing_is_said_of_intervals_within_one(found, tmp_path):
+def test_where_no_run_is_known_to_be_settled_nothing_is_said_of_intervals_within_one(found, tmp_path, undrawn):
     (run,) = found.columns[0].result.runs
     assert run.settled["answer"] == "cannot tell"
     page = report.write(aqmlab.load(shutil.copytree(run.folder, tmp_path / "one"))).read_text()
@@ -78,7 +78,7 @@ def test_where_no_run_is_known_to_be_settled_nothing_is_said_of_intervals_within
 
 
 @pytest.mark.parametrize("own", [(), SPECS[1:2], SPECS[1:3], SPECS[1:]])
-def test_a_page_says_of_those_alone_that_they_are_paired_that_are(found, monkeypatch, own):
+def test_a_page_says_of_those_alone_that_they_are_paired_that_are(found, monkeypatch, own, undrawn):
     """Those with users of their own have other demands than the baseline, and intervals of two sets of runs."""
     monkeypatch.setattr(type(found), "are_paired", lambda self, one, other: one.name not in own)
     page = BeautifulSoup(report.write(found).read_text(encoding="utf-8"), "html.parser")
@@ -187,7 +187,7 @@ def test_results_have_no_runs_that_could_be_missing(found, tmp_path):
         aqmlab.compare(*folders, out=tmp_path / "out", resume=True)
 
 
-def test_a_result_of_another_engine_is_paired_with_a_doubt_and_the_page_names_its_version(found):
+def test_a_result_of_another_engine_is_paired_with_a_doubt_and_the_page_names_its_version(found, undrawn):
     one, other = (column.result.folder for column in found.columns[:2])
     facts = json.loads((other / "manifest.json").read_text())
     (other / "manifest.json").write_text(json.dumps({**facts, "version": "0.0.9", "engine_sha256": "0" * 64}))
