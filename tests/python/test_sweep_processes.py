@@ -45,7 +45,7 @@ LONG = "2500s"
 SOME = "800s"
 """Long enough for some reports of progress."""
 
-SHORT = "300s"
+SHORT = "600s"
 """Long enough to be stopped in, as one of several."""
 
 
