@@ -281,12 +281,12 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """Undecided where the uncertainty is as large as the tolerance, or hides what looks like a difference."""
+        """By the whole 95 % interval: within the tolerance, beyond it, or undecided where it crosses it."""
         if self.tolerance is None:
             return ""
-        if abs(self.difference) > self.tolerance:
-            return "FAIL" if abs(self.difference) > self.uncertainty else "undecided"
-        return "pass" if self.uncertainty <= self.tolerance else "undecided"
+        if abs(self.difference) + self.uncertainty <= self.tolerance:
+            return "pass"
+        return "FAIL" if abs(self.difference) - self.uncertainty > self.tolerance else "undecided"
 
 
 def compare(case: Case, ns2: Sequence[Figures], ours: Sequence[Figures]) -> list[Line]:

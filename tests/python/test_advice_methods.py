@@ -239,3 +239,17 @@ def test_who_was_never_ahead_may_be_so_in_a_share_of_runs() -> None:
     assert race.shortfall() == pytest.approx(1 - 0.05 ** (1 / 9), abs=1e-3)
     low, high = race.gain("fifo", "fair")
     assert low < 0 and high == 1.0
+
+
+@pytest.mark.parametrize(("ahead", "rounds", "exact"), [(6, 15, 0.191), (6, 9, 0.345), (7, 40, 0.085)])
+def test_a_gain_that_is_the_same_wherever_there_is_one_is_no_surer_than_its_count(
+    ahead: int, rounds: int, exact: float
+) -> None:
+    # Of a share that was seen so often, the exact lower bound of 95 % (Clopper and Pearson).
+    race = Race(["first", "today"], looks(rounds))
+    for position in range(rounds):
+        race.add("first", float(position * ahead // rounds != (position + 1) * ahead // rounds))
+        race.add("today", 0.0)
+    least, most = race.gain("first", "today")
+    assert race.lead("first", "today") == pytest.approx(ahead / rounds)
+    assert 0 <= least <= exact and most > ahead / rounds + 0.1

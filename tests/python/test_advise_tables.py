@@ -134,3 +134,10 @@ def test_cells_beside_each_other_have_the_same_digits() -> None:
     beside = [Interval(value, None, 6, "none") for value in (31.5e6, 4300)]
     assert [cells.cell(down, one, digits=cells.together(down, beside)) for one in beside] == ["31.50", "0.00"]
     assert cells.cell(down, Interval(31.5e6, 2000, 6, "runs"), digits=2) == "31.500 ± 0.002"
+
+
+def test_the_first_of_many_has_to_be_further_ahead_to_be_called_better() -> None:
+    (pages,) = [one for one in applications.FIGURES if one.key == "pages_in_2s"]
+    ahead = Interval(0.2, 0.15, 9, "runs")
+    assert gains.judged(pages, ahead) == "better" and gains.judged(pages, ahead, among=12) == ""
+    assert gains.judged(pages, Interval(0.4, 0.15, 9, "runs"), among=12) == "better"

@@ -58,6 +58,7 @@ def test_witnesses_agree_where_the_interval_is_within_the_tolerance() -> None:
     assert finding(0.04, 0.03).verdict == "undecided"
     # Two links on which all pages came in time are not enough to say so.
     assert finding(0.0, 0.0, n=2).verdict == "undecided"
+    assert finding(0.0, 0.0, n=3).verdict == finding(0.1, 0.0, n=3).verdict == "undecided"
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_it_leads_with_what_can_be_acted_on() -> None:
         "calls, pages, games and downloads with uploads, each from 0 to 1."
     )
     assert 0 < least < 0.64
-    assert out == f"Out, as worse than another beyond doubt: {TODAY}."
+    assert out == f"Out, as worse than another with 95 % confidence: {TODAY}."
     assert tie.startswith("It cannot be told from fq_codel on that score")
     assert re.fullmatch(r"With 95 % it is at most 0\.0\d\d below the best of the 3 candidates\.", below)
     said = words.as_dict(found)["gain_over_today"]
@@ -128,12 +128,14 @@ def test_what_is_worse_by_next_to_nothing_is_not_beside_what_is_lost() -> None:
     ]
     assert found.ranking == ["cake", "fq_codel", "cake ack-filter", TODAY]
     said = words.verdict(found)
-    assert f"Out, as worse than another beyond doubt: {TODAY}." in said
+    assert f"Out, as worse than another with 95 % confidence: {TODAY}." in said
     (near,) = [one for one in said if one.endswith("hardly matters: fq_codel.")]
     assert re.match(r"Worse, but by 0\.0[01]\d at most", near)
     assert any(one.startswith("Behind by 0.148 in the mean") and one.endswith(": cake ack-filter.") for one in said)
     assert [row["state"] for row in words.field(found)] == ["first", "near", "open", "out"]
-    assert words.states(found).startswith("Near: worse beyond doubt, but by 0.02 of the score at most. Open: behind")
+    assert words.states(found).startswith(
+        "Near: worse with 95 % confidence, but by 0.02 of the score at most. Open: behind"
+    )
     assert words.as_dict(found)["candidates"]["fq_codel"]["state"] == "near"
 
 

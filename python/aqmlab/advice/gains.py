@@ -7,7 +7,7 @@ from aqmlab.advice import cells, scores
 from aqmlab.advice.advising import FEWEST_JUDGED, Advice
 from aqmlab.advice.applications import Figure
 from aqmlab.advice.candidates import TODAY
-from aqmlab.statistics import Interval
+from aqmlab.statistics import Interval, simultaneous
 
 OPINION = "how a call sounds: 1 bad to 5 excellent"
 """What a mean opinion score is (ITU-T P.800)."""
@@ -76,9 +76,16 @@ def _down(bound: float) -> str:
     return f"{math.floor(bound * 10**digits + 1e-9) / 10**digits:.{digits}f}"
 
 
-def judged(figure: Figure, difference: Interval | None) -> str:
-    """`better`, `worse`, or nothing where the interval leaves a doubt, or is of too few rounds to be relied on."""
-    if difference is None or difference.low <= 0 <= difference.high:
+def judged(figure: Figure, difference: Interval | None, among: int = 2) -> str:
+    """`better`, `worse`, or nothing where the interval leaves a doubt, or is of too few rounds to be relied on.
+
+    The interval is widened for a first that was chosen `among` so many candidates, today's queue being one of them: the
+    best of several equals is ahead by chance.
+    """
+    if difference is None:
+        return ""
+    widened = simultaneous(difference, among - 1)
+    if widened.low <= 0 <= widened.high:
         return ""
     if difference.n < FEWEST_JUDGED or cells.is_wide(figure, difference):
         return ""
@@ -99,7 +106,7 @@ def rows(advice: Advice) -> list[dict[str, Any]]:
                 "today": cells.cell(one, here.today, digits=digits),
                 "first": cells.cell(one, here.first, digits=digits),
                 "difference": cells.cell(one, here.difference, signed=True, digits=digits),
-                "judged": judged(one, here.difference),
+                "judged": judged(one, here.difference, among=len(advice.candidates)),
                 "harm": cells.cell(one, harm, signed=True, digits=digits),
                 "harm_of": "" if harm is None else _of_rounds(harm.n, len(advice.too_fast)),
                 "harm_judged": judged(one, harm),

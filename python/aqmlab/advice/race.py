@@ -1,7 +1,7 @@
 """A race of candidates on the same seeds: runs go to those that may still be the best.
 
 It is a blocked race (Maron and Moore 1997, "The racing algorithm"; the blocks: Moore and Lee 1994). In each round, all
-candidates that are left run under the same seed. A candidate that is worse than another beyond doubt leaves the race.
+candidates that are left run under the same seed. One that is worse than another with 95 % confidence leaves the race.
 
 Whether it is, is a test of the claim that this candidate is the best. If the claim holds, no other one is better in the
 mean, and what the others are ahead by in a round is as likely to have the opposite sign. So the largest of their
@@ -220,8 +220,12 @@ class Race:
         return -_least_refuted(no_more, -1.0), _least_refuted(no_less, -1.0)
 
     def _is_refuted_by_first_of(self, ahead: Array, by: float) -> bool:
-        seen, largest = self._more(ahead, by)
-        return self._is_rare(float(seen[0]), largest)
+        """Whether the first is refuted to be ahead by so little, be it shared by the rounds that differ or by all.
+
+        The former alone says nothing of chance in how many differ: they may all do so by the same.
+        """
+        both = (self._more(ahead, by), self._sizes(ahead + by))
+        return all(self._is_rare(float(seen[0]), largest) for seen, largest in both)
 
     def shortfall(self) -> float:
         """How far the first may be below the best, at most; 1, which is all of the score, where nothing is known."""

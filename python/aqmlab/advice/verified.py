@@ -33,7 +33,7 @@ from aqmlab.results import pages
 from aqmlab.results.run import Run
 from aqmlab.runs.bed import Bed
 from aqmlab.runs.runner import Job
-from aqmlab.statistics import Interval, across_runs
+from aqmlab.statistics import EXACT, Interval, across_runs
 
 ROUNDS = 3
 """Links of the race that are tried between real stacks."""
@@ -60,8 +60,8 @@ class Finding:
         """`agrees`, `differs`, `undecided`; or nothing where nobody asked for it."""
         if self.gap is None or self.tolerance is None:
             return ""
-        # Two pairs are easily the same by chance: a run has few pages.
-        if self.gap.n < ROUNDS:
+        # Two pairs are easily the same by chance: a run has few pages. So are three that have no spread.
+        if self.gap.n < ROUNDS or (self.gap.half_width or 0.0) <= EXACT:
             return verdicts.UNDECIDED
         return verdicts.verdict(self.gap, self.tolerance)
 

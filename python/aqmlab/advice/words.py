@@ -32,7 +32,7 @@ def verdict(advice: Advice) -> list[str]:
     number = len(advice.candidates)
     least = race.shortfall()
     if out := advice.those("out"):
-        said.append(f"Out, as worse than another beyond doubt: {readable.listed(out)}.")
+        said.append(f"Out, as worse than another with 95 % confidence: {readable.listed(out)}.")
     if near := advice.those("near"):
         most = max(race.gain(race.first, name)[1] for name in near)
         said.append(f"Worse, but by {_up(most)} at most, which hardly matters: {readable.listed(near)}.")
@@ -240,9 +240,9 @@ def notes(advice: Advice) -> list[str]:
 
 STATES = {
     "tie": "may be the best as well",
-    "near": f"worse beyond doubt, but by {NEAR:g} of the score at most",
+    "near": f"worse with 95 % confidence, but by {NEAR:g} of the score at most",
     "open": "behind in the mean, but differs too much from run to run for that to be sure",
-    "out": "worse than another beyond doubt, run by run under the same demands, whatever the means of fewer runs say",
+    "out": "worse than another with 95 % confidence, run by run under the same demands, whatever fewer runs say",
 }
 """What the last word of a row of `field` means."""
 

@@ -19,7 +19,7 @@ HEAD = ("table", "row", "measure", "value", "half_width_95", "n", "basis")
 
 @dataclass(frozen=True)
 class Cell:
-    """A number in a table: value, half width, and whether it is better or worse than the baseline beyond doubt."""
+    """A number in a table: value, half width, and whether it is better or worse than the baseline by its interval."""
 
     value: str
     width: str
