@@ -280,6 +280,13 @@ class Comparison:
         """Whether two were put under the same demands."""
         return one.demand == other.demand and one.demand[0] is not None
 
+    def unlike(self, one: Column, other: Column) -> str:
+        """What keeps two from being compared pair by pair, in two words; nothing where they are."""
+        if self.are_paired(one, other):
+            return ""
+        is_of_seeds = one.demand[0] == other.demand[0] is not None
+        return "other seeds" if is_of_seeds else "other demands"
+
     def difference(self, one: Column | str, other: Column | str, measure: str) -> Interval:
         """The difference one - other of a measure, of two columns or their names.
 

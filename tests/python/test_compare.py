@@ -81,6 +81,7 @@ def test_where_no_run_is_known_to_be_settled_nothing_is_said_of_intervals_within
 def test_a_page_says_of_those_alone_that_they_are_paired_that_are(found, monkeypatch, own, undrawn):
     """Those with users of their own have other demands than the baseline, and intervals of two sets of runs."""
     monkeypatch.setattr(type(found), "are_paired", lambda self, one, other: one.name not in own)
+    monkeypatch.setattr(type(found), "unlike", lambda self, one, other: "other demands" * (one.name in own))
     page = BeautifulSoup(report.write(found).read_text(encoding="utf-8"), "html.parser")
     (said,) = [note.text for note in page.find_all("p", class_="note") if "does not hold 0" in note.text]
     assert ("Paired differences: the same users" in said) == (len(own) < len(SPECS) - 1)
@@ -143,6 +144,15 @@ def test_folders_with_other_demands_are_not_paired(base):
     found = aqmlab.compare(one, other)
     assert not found.are_paired(*found.columns)
     assert found.difference(*found.columns, "p50").half_width is None
+
+
+def test_folders_with_other_seeds_are_not_paired_and_the_page_says_why(base, tmp_path, undrawn):
+    base.write_text(base.read_text().replace('load = "98mbit"', "users = 18000"))
+    short, long = (aqmlab.run(base, reps=reps, out=tmp_path / str(reps)) for reps in (2, 3))
+    found = aqmlab.compare(long, short)
+    assert found.unlike(*found.columns) == "other seeds" and not found.are_paired(*found.columns)
+    said = report.write(found).read_text(encoding="utf-8")
+    assert "under other seeds than" in said and "other seeds: not paired" in said and "other demands" not in said
 
 
 def test_several_scenarios_share_the_first_ones_seed(base, tmp_path):

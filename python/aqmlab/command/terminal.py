@@ -391,7 +391,7 @@ def _differences(found: Comparison, base: Column, others: Sequence[Column], link
         table.add_column(title, justify="right")
     for column in others:
         own = found.base_of(column)
-        note = "" if found.are_paired(column, own) else " (other demands)"
+        note = f" ({unlike})" if (unlike := found.unlike(column, own)) else ""
         cells = [_cell(found.difference(column, own, measure), unit, signed=True) for _, measure, unit in columns]
         table.add_row(column.label + note, *cells)
     return table

@@ -387,7 +387,8 @@ def _differences(found: Comparison | None, measures: Sequence[str]) -> Json:
         "differences": [
             {
                 "name": column.label,
-                "note": "" if found.are_paired(column, found.base_of(column)) else "other demands: not paired",
+                "unlike": (unlike := found.unlike(column, found.base_of(column))),
+                "note": f"{unlike}: not paired" if unlike else "",
                 "cells": [_difference(found, column, found.base_of(column), measure) for measure in measures],
             }
             for column in columns
