@@ -97,7 +97,8 @@ def test_what_the_kernel_of_virtual_time_lacks_is_named_before_anything_runs(com
         (["traffic.0.cc=bbr3"], f"traffic.0.cc: bbr3: {whose} has it not; it has reno, cubic, bbr"),
         (
             ["live.qdisc=kernel", "link.qdisc=dualpi2"],
-            f'live.qdisc = "kernel": {whose} or this machine\'s tc has no dualpi2; it has pfifo, htb, codel (--kernel',
+            f'live.qdisc = "kernel": {whose} or this machine\'s tc has no dualpi2, which needs Linux 6.17 and iproute2 '
+            "6.17; it has pfifo, htb, codel (--kernel names another)",
         ),
     ):
         words = [word for change in changes for word in ("--set", change)]
