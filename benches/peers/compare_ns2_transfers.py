@@ -281,12 +281,14 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """By the whole 95 % interval: within the tolerance, beyond it, or undecided where it crosses it."""
+        """`pass` where the whole interval is within the tolerance, `FAIL` where the difference is beyond it and not
+        chance alone, `undecided` otherwise.
+        """
         if self.tolerance is None:
             return ""
         if abs(self.difference) + self.uncertainty <= self.tolerance:
             return "pass"
-        return "FAIL" if abs(self.difference) - self.uncertainty > self.tolerance else "undecided"
+        return "FAIL" if abs(self.difference) > max(self.tolerance, self.uncertainty) else "undecided"
 
 
 def compare(case: Case, ns2: Sequence[Figures], ours: Sequence[Figures]) -> list[Line]:
